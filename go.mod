@@ -1,0 +1,3 @@
+module github.com/kilnjobs/kiln
+
+go 1.26.0
