@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func groups() []group {
 		{"Limits", nil},
 		{"Rate", nil},
 		{"Recurring", nil},
-		{"Coordinate", coordinateCases()},
+		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
 		{"Admin", adminCases()},
 		{"Inspect", inspectCases()},
 		{"Notify", notifyCases()},
