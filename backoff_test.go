@@ -79,7 +79,7 @@ func TestDelaysAndConstant(t *testing.T) {
 	if d := Delays()(1, nil); d < 15*time.Second || d > 44*time.Second {
 		t.Errorf("no delays wait %s, which is not the default", d)
 	}
-	if d := Constant(7 * time.Second)(5, nil); d != 7*time.Second {
+	if d := Constant(7*time.Second)(5, nil); d != 7*time.Second {
 		t.Errorf("constant waits %s", d)
 	}
 }

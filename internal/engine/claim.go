@@ -131,7 +131,7 @@ func (s *Server) take(p *pool, job driver.Job, now time.Time) *Run {
 	if older := s.table.add(r); older != nil {
 		s.lose(older, now)
 	}
-	if s.stopping || s.fenced {
+	if s.stopping || s.fenced || s.outbox.full {
 		s.giveBack(r, now)
 		return nil
 	}
@@ -148,6 +148,13 @@ func (s *Server) take(p *pool, job driver.Job, now time.Time) *Run {
 // holds the lock and has taken the run out of its pool's line.
 func (s *Server) giveBack(r *Run, now time.Time) {
 	s.outbox.add(r, driver.Outcome{Ref: r.job.Ref, State: driver.Enqueued, Refund: true}, now)
+}
+
+// giveBackAll gives back every job that has not started.
+func (s *Server) giveBackAll(now time.Time) {
+	for _, p := range s.pools {
+		s.giveBackQueue(p, now, func(*Run) bool { return true })
+	}
 }
 
 // giveBackQueue gives back the jobs of a pool that have not started and for which which says so.

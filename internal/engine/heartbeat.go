@@ -157,9 +157,7 @@ func (s *Server) lostLease(ref driver.Ref, now time.Time) {
 // to others. The caller holds the lock.
 func (s *Server) fence(now time.Time) {
 	s.fenced = true
-	for _, p := range s.pools {
-		s.giveBackQueue(p, now, func(*Run) bool { return true })
-	}
+	s.giveBackAll(now)
 	s.table.eachRunning(func(r *Run) { s.lose(r, now) })
 }
 

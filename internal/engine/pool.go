@@ -50,10 +50,15 @@ func (p *pool) drop(r *Run) {
 	}
 }
 
+// lookAhead is how many jobs may wait for a worker: what the pool finished in the window, less one per worker. So it is none
+// while handlers take as long as the window or longer, also when many of them end at once, and grows to all that fast ones will
+// take in the next one.
+func (p *pool) lookAhead(now time.Time) int { return max(p.recent.count(now)-p.workers, 0) }
+
 // room is how many jobs to ask for: the free workers and the look-ahead. It waits until half of what may be taken ahead is
 // used up, so that a busy pool claims in batches instead of one by one.
 func (p *pool) room(now time.Time) int {
-	look := p.recent.count(now)
+	look := p.lookAhead(now)
 	waiting := len(p.queue) + p.asked
 	free := p.workers - p.running
 	if waiting > free+look/2 {

@@ -151,6 +151,10 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 		s.stopper.wake.Set()
 		return nil
 	}
+	if s.outbox.full {
+		// Jobs that wait for a worker would only add to the results that cannot be written.
+		s.giveBackAll(now)
+	}
 	if next = r.pool.next(); next != nil {
 		s.start(next, now)
 	}

@@ -48,9 +48,7 @@ func (s *Server) BeginStop() {
 	}
 	s.stopping = true
 	s.stopper.since = now
-	for _, p := range s.pools {
-		s.giveBackQueue(p, now, func(*Run) bool { return true })
-	}
+	s.giveBackAll(now)
 	s.wakeAll()
 }
 
