@@ -125,13 +125,8 @@ func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 			s.lostLease(l.Ref, now)
 		}
 	}
-	var gone []*Run
-	for _, r := range s.table.held {
-		if r.phase != ended && r.beat != h.number && r.heldAt.Before(began) {
-			gone = append(gone, r)
-		}
-	}
-	for _, r := range gone {
+	unlisted := func(r *Run) bool { return r.phase != ended && r.beat != h.number && r.heldAt.Before(began) }
+	for _, r := range s.table.runs(unlisted) {
 		s.lose(r, now)
 	}
 }

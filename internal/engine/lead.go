@@ -66,7 +66,8 @@ func (l *leader) apply(began, now time.Time, held time.Duration, ok bool, err er
 	case !ok:
 		l.leads = false
 	default:
-		won := !l.leads
+		// A lease that was not renewed in time was given up by the duties, even if nobody else took it.
+		won := !l.valid(now)
 		l.leads, l.held, l.renewedAt = true, held, began
 		if won {
 			s.wakeLeaderLoops()

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -51,14 +53,28 @@ func (t *table) find(ref driver.Ref) *Run {
 	return nil
 }
 
-// eachRunning calls f for every run whose handler runs.
-func (t *table) eachRunning(f func(*Run)) {
+// runs returns the held runs that match, by id, so that what is done with them has an order that a seed can repeat.
+func (t *table) runs(match func(*Run) bool) []*Run {
+	var out []*Run
 	for _, r := range t.held {
-		if r.phase == running {
-			f(r)
+		if match(r) {
+			out = append(out, r)
 		}
 	}
 	for r := range t.superseded {
+		if match(r) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Run) int {
+		return cmp.Or(cmp.Compare(a.job.ID, b.job.ID), cmp.Compare(a.job.Claim, b.job.Claim))
+	})
+	return out
+}
+
+// eachRunning calls f for every run whose handler runs.
+func (t *table) eachRunning(f func(*Run)) {
+	for _, r := range t.runs(func(r *Run) bool { return r.phase == running }) {
 		f(r)
 	}
 }
