@@ -1,0 +1,3 @@
+package drivertest
+
+func txCases() []testCase { return nil }

@@ -1,0 +1,101 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Finish implements driver.Worker.
+func (s *Store) Finish(ctx context.Context, server string, outs []driver.Outcome) ([]driver.Result, error) {
+	now, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	f := finisher{store: s, now: now}
+	results := make([]driver.Result, len(outs))
+	for i := range outs {
+		results[i] = f.finish(&outs[i])
+	}
+	s.count(now, server, f.counts)
+	s.publish(f.hints.events...)
+	return results, nil
+}
+
+// finisher is the state of one Finish call.
+type finisher struct {
+	store  *Store
+	now    time.Time
+	hints  hints
+	counts counts
+	// rejected holds the refs of this call that were rejected: a second outcome for one is stale all the same.
+	rejected map[driver.Ref]bool
+}
+
+func (f *finisher) finish(out *driver.Outcome) driver.Result {
+	r := f.store.running(out.Ref)
+	if r == nil || f.rejected[out.Ref] {
+		return driver.Stale
+	}
+	settled, ok := storekit.Settle(out, storekit.Running{
+		Attempt: r.Attempt, Server: r.Server, Cancel: r.CancelRequested, Limited: r.LimitKey != "",
+	}, f.now)
+	if !ok {
+		if f.rejected == nil {
+			f.rejected = make(map[driver.Ref]bool)
+		}
+		f.rejected[out.Ref] = true
+		return driver.Rejected
+	}
+	f.store.settle(r, settled)
+	f.hints.note(r)
+	f.counts.add(settled.Stat)
+	return driver.Applied
+}
+
+// settle moves a row to where its outcome sends it.
+func (s *Store) settle(r *row, to storekit.Settled) {
+	s.unlist(r)
+	r.State = to.State
+	r.Attempt = to.Attempt
+	r.FinalizedAt = to.FinalizedAt
+	r.Output = cloneSlice(to.Output)
+	r.CancelRequested = false
+	if !to.RunAt.IsZero() {
+		r.RunAt = to.RunAt
+	}
+	if to.HasEntry {
+		r.History = storekit.AppendHistory(r.History, to.Entry)
+	}
+	s.enlist(r)
+}
+
+// SetMeta implements driver.Worker.
+func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]string) error {
+	if err := driver.CheckMeta(meta); err != nil {
+		return err
+	}
+	if _, err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	r := s.running(ref)
+	if r == nil {
+		return lost(ref)
+	}
+	if r.Meta == nil && len(meta) > 0 {
+		r.Meta = make(map[string]string, len(meta))
+	}
+	for k, v := range meta {
+		r.Meta[k] = v
+	}
+	return nil
+}
+
+func lost(ref driver.Ref) error {
+	return fmt.Errorf("%w: job %d is not processing under claim %d", driver.ErrLost, ref.ID, ref.Claim)
+}

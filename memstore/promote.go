@@ -1,0 +1,67 @@
+package memstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Promote implements driver.Coordinator. Deadlines come first, so that a job that must not start is never shown as ready.
+func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error) {
+	now, err := s.lock(ctx)
+	if err != nil {
+		return driver.Promoted{}, err
+	}
+	defer s.mu.Unlock()
+	limit = storekit.AtLeastOne(limit)
+	s.endLate(limit, now)
+	var p driver.Promoted
+	var h hints
+	for p.Count < limit {
+		first, ok := s.scheduled.first()
+		if !ok || first.row.RunAt.After(now) {
+			break
+		}
+		s.ready(first.row, now)
+		h.note(first.row)
+		p.Count++
+	}
+	p.Queues = h.queues(driver.JobsReady)
+	p.Next = s.untilNext(now)
+	s.publish(h.events...)
+	return p, nil
+}
+
+// ready moves a scheduled row on.
+func (s *Store) ready(r *row, now time.Time) {
+	s.unlist(r)
+	r.State = storekit.Ready(r.RunAt, now, r.LimitKey != "")
+	s.enlist(r)
+}
+
+// untilNext is the time until Promote has work again, 0 when nothing is planned.
+func (s *Store) untilNext(now time.Time) time.Duration {
+	var wait time.Duration
+	for _, l := range []*list{&s.scheduled, &s.deadlines} {
+		first, ok := l.first()
+		if !ok {
+			continue
+		}
+		left := max(storekit.Instant(first.value).Sub(now), time.Millisecond/10)
+		if wait == 0 || left < wait {
+			wait = left
+		}
+	}
+	return wait
+}
+
+// Sweep implements driver.Coordinator. Every call leaves this store consistent, so there is nothing to repair.
+func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
+	if _, err := s.lock(ctx); err != nil {
+		return 0, err
+	}
+	s.mu.Unlock()
+	return 0, nil
+}

@@ -1,0 +1,57 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Prune implements driver.Coordinator.
+func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
+	now, err := s.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	limit := storekit.OrDefault(p.Limit, 1000)
+	n := s.pruneRows(p.Retention, now, limit)
+	n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
+	n += s.foldMinutes(now.Add(-cmp.Or(p.Stats, 14*24*time.Hour)), limit)
+	return n, nil
+}
+
+// pruneRows removes up to limit ended rows, those that ended first before the others.
+func (s *Store) pruneRows(keep driver.Retention, now time.Time, limit int) int {
+	n := 0
+	for _, old := range []struct {
+		list *list
+		keep time.Duration
+	}{{&s.succeeded, keep.Succeeded}, {&s.deleted, keep.Deleted}, {&s.failed, keep.Failed}} {
+		for old.keep >= 0 && n < limit {
+			first, ok := old.list.first()
+			if !ok || now.Sub(first.row.FinalizedAt) < old.keep {
+				break
+			}
+			s.drop(first.row)
+			n++
+		}
+	}
+	return n
+}
+
+// pruneServers removes up to limit servers whose last heartbeat is not after the given time.
+func (s *Store) pruneServers(silent time.Time, limit int) int {
+	n := 0
+	for _, id := range slices.Sorted(maps.Keys(s.servers)) {
+		if n < limit && !s.servers[id].HeartbeatAt.After(silent) {
+			delete(s.servers, id)
+			n++
+		}
+	}
+	return n
+}
