@@ -60,13 +60,21 @@ func (s *Store) do(ctx context.Context, run func(w *work) error) error {
 	return s.submit(&call{ctx: ctx, run: run})
 }
 
-func (s *Store) submit(c *call) error {
+// start hands the call to the writer.
+func (s *Store) start(c *call) error {
 	if err := s.usable(c.ctx); err != nil {
 		return err
 	}
 	c.done = make(chan struct{})
 	if !s.writer.add(c) {
 		return errClosed
+	}
+	return nil
+}
+
+func (s *Store) submit(c *call) error {
+	if err := s.start(c); err != nil {
+		return err
 	}
 	select {
 	case <-c.done:
@@ -93,8 +101,11 @@ var errClosed = errors.New("sqlitestore: the store is closed")
 
 // usable fails when the context has ended, the store is closed, or its file is gone.
 func (s *Store) usable(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case s.closed.Load():
+		return errClosed
 	}
 	return s.file.check()
 }

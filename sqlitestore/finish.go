@@ -3,7 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -95,7 +95,7 @@ func (f *finisher) settle(rejected map[int]bool) error {
 	for i := range f.outs {
 		list = appendID(list, f.outs[i].ID)
 	}
-	applied := make(map[int64]bool, len(f.outs))
+	answered := make(map[int64]bool, len(f.outs))
 	var index int
 	var claim, attempt, flags int64
 	var cancel bool
@@ -109,9 +109,10 @@ func (f *finisher) settle(rejected map[int]bool) error {
 			server = string(name)
 		}
 		out := &f.outs[index]
-		if int64(out.Claim) != claim || applied[out.ID] {
+		if int64(out.Claim) != claim || answered[out.ID] {
 			return nil
 		}
+		answered[out.ID] = true // what comes for the same job after this is stale
 		if rejected[index] {
 			f.results[index] = driver.Rejected
 			return nil
@@ -119,7 +120,6 @@ func (f *finisher) settle(rejected map[int]bool) error {
 		settled, _ := storekit.Settle(out, storekit.Running{
 			Attempt: int(attempt), Server: server, Cancel: cancel, Limited: flags&flagLimit != 0,
 		}, f.now)
-		applied[out.ID] = true
 		f.results[index] = driver.Applied
 		f.count(f.server, settled.Stat, 1)
 		if plainEnd(&settled, attempt, flags) {
@@ -178,10 +178,10 @@ func (f *finisher) move(s *single) error {
 
 // SetMeta implements driver.Worker.
 func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]string) error {
-	meta = maps.Clone(meta)
-	if err := checkMeta(meta); err != nil {
+	if err := driver.CheckMeta(meta); err != nil {
 		return err
 	}
+	meta = maps.Clone(meta)
 	lost := false
 	err := s.do(ctx, func(w *work) error {
 		var flags int64
@@ -206,7 +206,7 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 		return w.exec("lease_flags", flags|flagMeta, ref.ID)
 	})
 	if err == nil && lost {
-		return lostError(ref)
+		return fmt.Errorf("%w: job %d is not processing under claim %d", driver.ErrLost, ref.ID, ref.Claim)
 	}
 	return err
 }
@@ -235,9 +235,4 @@ func encodeIDs(ids []int64) string {
 		list = appendID(list, id)
 	}
 	return closeIDs(list)
-}
-
-// checkMeta refuses what CheckInsert refuses in a meta.
-func checkMeta(meta map[string]string) error {
-	return driver.CheckInsert([]driver.InsertParams{{Kind: "meta", Queue: "meta", MaxAttempts: 1, Args: json.RawMessage("null"), Meta: meta}})
 }

@@ -25,17 +25,17 @@ const (
 
 // draft is a job on its way into the database: everything that needs no transaction is worked out before one is open.
 type draft struct {
-	queue, kind              string
-	args                     []byte
-	meta, tags, title        string
-	recurring                string
-	priority                 int16
-	maxAttempts, timeout     int64
-	flags, deadline          int64
-	runAt                    time.Time
-	delay                    time.Duration
-	id, startAt              int64
-	state                    driver.State
+	queue, kind          string
+	args                 []byte
+	meta, tags, title    string
+	recurring            string
+	priority             int16
+	maxAttempts, timeout int64
+	flags, deadline      int64
+	runAt                time.Time
+	delay                time.Duration
+	id, startAt          int64
+	state                driver.State
 }
 
 // plain reports whether the job has nothing but args, so that it can share a statement with jobs like it.

@@ -9,19 +9,19 @@ import (
 
 // located is one job where it stands: the parts of its row that moving it needs, and its row in the table of its state.
 type located struct {
-	id                   int64
-	state                driver.State
-	queue, kind          string
-	rank                 int64
-	maxAttempts          int64
-	deadline, batch      int64
-	recurring, limitKey  string
-	tags                 string
-	flags                int64
-	claim, attempt       int64
-	runAt, attemptedAt   int64
-	server               string
-	cancel               bool
+	id                  int64
+	state               driver.State
+	queue, kind         string
+	rank                int64
+	maxAttempts         int64
+	deadline, batch     int64
+	recurring, limitKey string
+	tags                string
+	flags               int64
+	claim, attempt      int64
+	runAt, attemptedAt  int64
+	server              string
+	cancel              bool
 }
 
 // Codes of the states in the table of archived jobs.

@@ -2,9 +2,7 @@ package sqlitestore
 
 import (
 	"context"
-	"database/sql"
 	sqldriver "database/sql/driver"
-	"fmt"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -16,9 +14,7 @@ var errBadConn = sqldriver.ErrBadConn
 // work is one transaction while it is written: where its statements run, the one instant that it stamps, and what is
 // written once for all of it at its end.
 type work struct {
-	texts  *texts
-	db     querier
-	ctx    context.Context
+	runner
 	origin int64
 
 	now   time.Time
@@ -38,80 +34,7 @@ type work struct {
 type counters struct{ succeeded, failed, deleted, retried int64 }
 
 func newWork(ctx context.Context, t *texts, db querier, now time.Time, origin int64) *work {
-	return &work{texts: t, db: db, ctx: ctx, now: now, nowAt: storekit.Micros(now), origin: origin}
-}
-
-// exec runs a statement.
-func (w *work) exec(name string, args ...any) error {
-	_, err := w.db.ExecContext(w.ctx, w.texts.SQL(name), args...)
-	return named(name, err)
-}
-
-// affect runs a statement and returns how many rows it changed.
-func (w *work) affect(name string, args ...any) (int64, error) {
-	res, err := w.db.ExecContext(w.ctx, w.texts.SQL(name), args...)
-	if err != nil {
-		return 0, named(name, err)
-	}
-	n, err := res.RowsAffected()
-	return n, named(name, err)
-}
-
-// many runs a statement whose last tuple stands for one row of width columns, with all rows, a few statements for any
-// number. Head are the parameters before the rows.
-func (w *work) many(name string, head []any, width int, rows []any) error {
-	left := len(rows) / width
-	args := make([]any, 0, len(head)+width*min(left, chunks[0]))
-	for _, size := range chunks {
-		for left >= size {
-			n := size * width
-			args = append(append(args[:0], head...), rows[:n]...)
-			if _, err := w.db.ExecContext(w.ctx, w.texts.rows(name, size), args...); err != nil {
-				return named(name, err)
-			}
-			rows, left = rows[n:], left-size
-		}
-	}
-	return nil
-}
-
-// each runs a query and calls fn for each row.
-func (w *work) each(name string, args []any, fn func(rows *sql.Rows) error) error {
-	return each(w.ctx, w.db, name, w.texts.SQL(name), args, fn)
-}
-
-// one runs a query for at most one row and reports whether there was one.
-func (w *work) one(name string, args []any, dest ...any) (bool, error) {
-	found := false
-	err := w.each(name, args, func(rows *sql.Rows) error {
-		found = true
-		return rows.Scan(dest...)
-	})
-	return found, err
-}
-
-func each(ctx context.Context, db querier, name, text string, args []any, fn func(rows *sql.Rows) error) error {
-	rows, err := db.QueryContext(ctx, text, args...)
-	if err != nil {
-		return named(name, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := fn(rows); err != nil {
-			return named(name, err)
-		}
-	}
-	return named(name, rows.Err())
-}
-
-func named(name string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case isTooBig(err):
-		return fmt.Errorf("%w: SQLite keeps values of at most 1,000,000,000 bytes (or the driver's own limit): %s: %w", driver.ErrTooLarge, name, err)
-	}
-	return fmt.Errorf("sqlitestore: %s: %w", name, err)
+	return &work{runner: runner{ctx, db, t}, now: now, nowAt: storekit.Micros(now), origin: origin}
 }
 
 // takeIDs returns the id before the first of n new ones.
@@ -142,8 +65,10 @@ func (w *work) event(e driver.Event) {
 	}
 }
 
-func (w *work) ready(queue string)     { w.event(driver.Event{Kind: driver.JobsReady, Queue: queue}) }
-func (w *work) scheduled(queue string) { w.event(driver.Event{Kind: driver.JobsScheduled, Queue: queue}) }
+func (w *work) ready(queue string) { w.event(driver.Event{Kind: driver.JobsReady, Queue: queue}) }
+func (w *work) scheduled(queue string) {
+	w.event(driver.Event{Kind: driver.JobsScheduled, Queue: queue})
+}
 
 // count adds to the statistics of a server; operators' deletions have none.
 func (w *work) count(server string, stat storekit.Stat, n int64) {
@@ -218,6 +143,11 @@ func (w *work) writeSignals() error {
 		}
 		if w.signal, err = res.LastInsertId(); err != nil {
 			return named("signals_add", err)
+		}
+		if w.signal%trimEvery == 0 {
+			if err := w.exec("signals_trim", w.signal-keptSignals); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

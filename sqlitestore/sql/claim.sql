@@ -16,19 +16,15 @@ select kind from lane where kind is not null;
 -- The next jobs of several lanes in one order. The recursion is a priority queue: it begins with the head of each lane, and
 -- each job that is taken brings in the one behind it.
 with recursive
-head (kind, rank) as (
-    select value, (select rank from {prefix}ready where queue = ?1 and kind = value order by rank limit 1)
-    from json_each(?2)
-    where not exists (select 1 from {prefix}queues where name = ?1)
-),
 line (kind, rank, id) as (
-    select kind, rank, (select id from {prefix}ready r where r.queue = ?1 and r.kind = head.kind and r.rank = head.rank order by id limit 1)
-    from head where rank is not null
+    select k.value, -j.priority, j.id
+    from (select distinct value from json_each(?2)) k cross join {prefix}jobs j
+    on j.id = (select r.id from {prefix}ready r where r.queue = ?1 and r.kind = k.value order by r.rank, r.id limit 1)
+    where not exists (select 1 from {prefix}queues where name = ?1)
     union all
-    select line.kind, n.rank, n.id from line cross join {prefix}ready n
-    on n.queue = ?1 and n.kind = line.kind
-    and n.rank = (select x.rank from {prefix}ready x where x.queue = ?1 and x.kind = line.kind and (x.rank, x.id) > (line.rank, line.id) order by x.rank, x.id limit 1)
-    and n.id = (select x.id from {prefix}ready x where x.queue = ?1 and x.kind = line.kind and (x.rank, x.id) > (line.rank, line.id) order by x.rank, x.id limit 1)
+    select line.kind, -j.priority, j.id from line cross join {prefix}jobs j
+    on j.id = (select r.id from {prefix}ready r where r.queue = ?1 and r.kind = line.kind
+        and (r.rank, r.id) > (line.rank, line.id) order by r.rank, r.id limit 1)
     order by 2, 3 limit ?3
 )
 select kind from line;
