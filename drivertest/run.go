@@ -56,7 +56,7 @@ func groups() []group {
 		{"Recurring", nil},
 		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
 		{"Admin", adminCases()},
-		{"Inspect", inspectCases()},
+		{"Inspect", slices.Concat(listCases(), inspectCases())},
 		{"Notify", notifyCases()},
 		{"Tx", txCases()},
 		{"Console", nil},
