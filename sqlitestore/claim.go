@@ -1,0 +1,210 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"slices"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Claim implements driver.Worker.
+func (s *Store) Claim(ctx context.Context, q driver.ClaimQuery) ([]driver.Job, error) {
+	if q.Limit <= 0 || len(q.Queues) == 0 {
+		return nil, s.usable(ctx)
+	}
+	q.Queues, q.Kinds = slices.Clone(q.Queues), distinct(q.Kinds)
+	var jobs []driver.Job
+	err := s.do(ctx, func(w *work) error {
+		var err error
+		jobs, err = w.claim(&q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return jobs, nil
+}
+
+// distinct is a sorted copy without repetitions.
+func distinct(list []string) []string {
+	out := slices.Clone(list)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (w *work) claim(q *driver.ClaimQuery) ([]driver.Job, error) {
+	var jobs []driver.Job
+	for _, queue := range q.Queues {
+		left := q.Limit - len(jobs)
+		if left == 0 {
+			break
+		}
+		taken, err := w.claimQueue(queue, q.Kinds, left, q.Server)
+		if err != nil {
+			return nil, err
+		}
+		if jobs == nil {
+			jobs = taken
+		} else {
+			jobs = append(jobs, taken...)
+		}
+	}
+	return jobs, nil
+}
+
+// claimQueue takes up to limit jobs of one queue, of the given kinds or of any.
+func (w *work) claimQueue(queue string, kinds []string, limit int, server string) ([]driver.Job, error) {
+	if len(kinds) == 1 {
+		return w.claimLane(nil, queue, kinds[0], limit, server)
+	}
+	lanes, err := w.pickLanes(queue, kinds, limit)
+	if err != nil {
+		return nil, err
+	}
+	var jobs []driver.Job
+	for _, lane := range lanes {
+		if jobs, err = w.claimLane(jobs, queue, lane.kind, lane.count, server); err != nil {
+			return nil, err
+		}
+	}
+	if len(lanes) > 1 {
+		slices.SortFunc(jobs, func(a, b driver.Job) int {
+			return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	return jobs, nil
+}
+
+// lane is a kind and how many jobs of it come next.
+type lane struct {
+	kind  string
+	count int
+}
+
+// pickLanes says how many jobs of which kinds are the next ones of a queue.
+func (w *work) pickLanes(queue string, kinds []string, limit int) ([]lane, error) {
+	if len(kinds) == 0 {
+		err := w.each("claim_lanes", []any{queue}, func(rows *sql.Rows) error {
+			var kind string
+			err := rows.Scan(&kind)
+			kinds = append(kinds, kind)
+			return err
+		})
+		if err != nil || len(kinds) == 0 {
+			return nil, err
+		}
+		if len(kinds) == 1 {
+			return []lane{{kinds[0], limit}}, nil
+		}
+	}
+	list, err := json.Marshal(kinds)
+	if err != nil {
+		return nil, err
+	}
+	var lanes []lane
+	var kind sql.RawBytes
+	err = w.each("claim_pick", []any{queue, string(list), int64(limit)}, func(rows *sql.Rows) error {
+		if err := rows.Scan(&kind); err != nil {
+			return err
+		}
+		for i := range lanes {
+			if lanes[i].kind == string(kind) {
+				lanes[i].count++
+				return nil
+			}
+		}
+		lanes = append(lanes, lane{string(kind), 1})
+		return nil
+	})
+	return lanes, err
+}
+
+// claimLane moves the head of a lane into lease and appends its jobs.
+func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, server string) ([]driver.Job, error) {
+	var rank, id, flags, attempt, runAt, timeout, createdAt int64
+	var claim int32
+	var recurring, title string
+	var tags, meta sql.RawBytes
+	var special []int
+	first := len(jobs)
+	err := w.each("claim_read", []any{queue, kind, int64(limit)}, func(rows *sql.Rows) error {
+		var job driver.Job
+		err := rows.Scan(&rank, &id, &flags, &claim, &attempt, &runAt,
+			&job.MaxAttempts, &timeout, &createdAt, &recurring, &title, &tags, &meta, &job.Args)
+		if err != nil {
+			return err
+		}
+		if flags&(flagMeta|flagDeadline|flagBatch|flagLimit|flagParents) != 0 {
+			special = append(special, len(jobs))
+		}
+		job.Ref = driver.Ref{ID: id, Claim: claim + 1}
+		job.Kind, job.Queue, job.Priority = kind, queue, int16(-rank)
+		job.Attempt = int(attempt) + 1
+		job.Timeout = storekit.MillisTimeout(timeout)
+		job.RunAt, job.CreatedAt, job.AttemptedAt = storekit.Instant(runAt), storekit.Instant(createdAt), w.now
+		job.RecurringID, job.Title = recurring, title
+		job.Tags, job.Meta = decodeTags(tags), decodeMeta(meta)
+		jobs = append(jobs, job)
+		return nil
+	})
+	if err != nil || len(jobs) == first {
+		return jobs, err
+	}
+	if err := w.exec("claim_lease", queue, kind, rank, id, w.nowAt, server); err != nil {
+		return nil, err
+	}
+	if err := w.exec("claim_take", queue, kind, rank, id); err != nil {
+		return nil, err
+	}
+	for _, i := range special {
+		if err := w.claimSpecial(&jobs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+// claimSpecial completes a job whose flags say that there is more about it.
+func (w *work) claimSpecial(job *driver.Job) error {
+	var deadline int64
+	var parents, meta string
+	found, err := w.one("claim_special", []any{job.ID}, &deadline, &job.BatchID, &job.LimitKey, &parents, &meta)
+	if err != nil || !found {
+		return err
+	}
+	if meta != "" {
+		job.Meta = decodeMeta([]byte(meta))
+	}
+	job.Parents = decodeIDs([]byte(parents))
+	if deadline != 0 {
+		return w.exec("deadline_drop", deadline, job.ID)
+	}
+	return nil
+}
+
+// A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.
+
+func decodeTags(b []byte) (tags []string) {
+	if len(b) > 0 {
+		_ = json.Unmarshal(b, &tags)
+	}
+	return tags
+}
+
+func decodeMeta(b []byte) (meta map[string]string) {
+	if len(b) > 0 {
+		_ = json.Unmarshal(b, &meta)
+	}
+	return meta
+}
+
+func decodeIDs(b []byte) (ids []int64) {
+	if len(b) > 0 {
+		_ = json.Unmarshal(b, &ids)
+	}
+	return ids
+}

@@ -1,0 +1,32 @@
+package sqlitestore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// hold is how far the clock may step back without being followed.
+const hold = time.Second
+
+// clock is the store's clock: the process's wall clock in microseconds. A step back of up to a second, as time
+// synchronisation makes them, is held, so that what was written later is not stamped earlier. A larger step is a correction
+// and is followed.
+type clock struct {
+	source func() time.Time
+
+	mu   sync.Mutex
+	last int64
+}
+
+func (c *clock) now() time.Time {
+	t := storekit.Micros(c.source())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t < c.last && c.last-t <= hold.Microseconds() {
+		t = c.last
+	}
+	c.last = t
+	return storekit.Instant(t)
+}

@@ -1,0 +1,145 @@
+package sqlitestore
+
+import (
+	"fmt"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// located is one job where it stands: the parts of its row that moving it needs, and its row in the table of its state.
+type located struct {
+	id                  int64
+	state               driver.State
+	queue, kind         string
+	rank                int64
+	maxAttempts         int64
+	deadline, batch     int64
+	recurring, limitKey string
+	tags                string
+	flags               int64
+	claim, attempt      int64
+	runAt, attemptedAt  int64
+	server              string
+	cancel              bool
+}
+
+// Codes of the states in the table of archived jobs.
+const (
+	doneSucceeded = 1
+	doneDeleted   = 2
+)
+
+// locate finds a job; ok is false when there is none.
+func (w *work) locate(id int64) (l located, ok bool, err error) {
+	l.id = id
+	var priority int64
+	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.maxAttempts, &l.deadline, &l.batch, &l.recurring,
+		&l.limitKey, &l.tags, &l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel)
+	l.rank = -priority
+	if ok && l.state == "" {
+		return l, false, fmt.Errorf("sqlitestore: job %d is in no state", id)
+	}
+	return l, ok, err
+}
+
+// leave takes the job out of the table of its state, with what belongs to the state.
+func (w *work) leave(l *located) error {
+	if err := w.dropDeadline(l); err != nil {
+		return err
+	}
+	switch l.state {
+	case driver.Enqueued:
+		return w.exec("ready_drop", l.queue, l.kind, l.rank, l.id)
+	case driver.Processing:
+		l.cancel = false
+		return w.exec("lease_drop", l.id)
+	case driver.Scheduled:
+		return w.exec("scheduled_drop", l.id)
+	case driver.Throttled:
+		return w.exec("throttled_drop", l.id)
+	case driver.Awaiting:
+		return w.exec("awaiting_drop", l.id)
+	case driver.Failed:
+		return w.exec("failed_drop", l.id)
+	}
+	return w.exec("done_drop", l.id)
+}
+
+// enter puts the job into the table of a state.
+func (w *work) enter(l *located, state driver.State) error {
+	l.state = state
+	if err := w.putDeadline(l); err != nil {
+		return err
+	}
+	switch state {
+	case driver.Enqueued:
+		w.ready(l.queue)
+		return w.exec("ready_put", l.queue, l.kind, l.rank, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server)
+	case driver.Scheduled:
+		w.scheduled(l.queue)
+		return w.exec("scheduled_put", l.queue, l.kind, l.rank, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server)
+	case driver.Throttled:
+		return w.exec("throttled_put", l.queue, l.kind, l.rank, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, l.limitKey)
+	case driver.Failed:
+		return w.exec("failed_put", l.queue, l.kind, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, w.nowAt)
+	}
+	return w.exec("done_put", doneCode(state), l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, w.nowAt)
+}
+
+func doneCode(state driver.State) int64 {
+	if state == driver.Succeeded {
+		return doneSucceeded
+	}
+	return doneDeleted
+}
+
+// waits reports whether a job with a deadline has a row for it in this state.
+func waits(state driver.State) bool {
+	switch state {
+	case driver.Enqueued, driver.Scheduled, driver.Throttled, driver.Awaiting:
+		return true
+	}
+	return false
+}
+
+func (w *work) dropDeadline(l *located) error {
+	if l.flags&flagDeadline == 0 || !waits(l.state) {
+		return nil
+	}
+	return w.exec("deadline_drop", l.deadline, l.id)
+}
+
+func (w *work) putDeadline(l *located) error {
+	if l.flags&flagDeadline == 0 || !waits(l.state) {
+		return nil
+	}
+	return w.exec("insert_deadline", l.deadline, l.id)
+}
+
+// note appends to the job's history, which keeps the newest entries.
+func (w *work) note(id int64, e driver.Entry) error {
+	err := w.exec("history_add", id, storekit.Micros(e.At), string(e.State), int64(e.Attempt), e.Reason, e.Server, e.Actor, e.Error, e.Trace)
+	if err != nil {
+		return err
+	}
+	return w.exec("history_trim", id, int64(storekit.MaxHistory))
+}
+
+// keepOutput stores what a job left.
+func (w *work) keepOutput(l *located, output []byte) error {
+	if len(output) == 0 {
+		return nil
+	}
+	l.flags |= flagOutput
+	return w.exec("output_put", l.id, output)
+}
+
+// dropOutput forgets what a job left.
+func (w *work) dropOutput(l *located) error {
+	if l.flags&flagOutput == 0 {
+		return nil
+	}
+	l.flags &^= flagOutput
+	return w.exec("output_drop", l.id)
+}

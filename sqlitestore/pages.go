@@ -1,0 +1,270 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// budget is how many candidates a page walks over when a filter has no index. A page that comes back short, or empty, then
+// still has a Next, and the walk goes on from there.
+const budget = 10_000
+
+// Jobs implements driver.Inspector. Index reads are: every state by itself; queue for scheduled, throttled, awaiting,
+// enqueued and failed; kind for enqueued and failed; retries. Every other filter walks at most 10,000 jobs per page.
+func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
+	if err := storekit.CheckQuery(q); err != nil {
+		return driver.Page{}, err
+	}
+	cursor, resumed, err := storekit.ParseCursor(q.Cursor)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	b := pageBuilder{query: q, limit: storekit.PageLimit(q.Limit), prefix: s.prefix}
+	if resumed {
+		b.cursor = &cursor
+	}
+	b.build()
+	var page driver.Page
+	err = s.snapshot(ctx, func(r *reader) error {
+		page, err = b.read(r)
+		return err
+	})
+	if err != nil {
+		return driver.Page{}, err
+	}
+	return page, nil
+}
+
+// pageBuilder writes the query for one page: candidates in the order of the state from an index, cut at the budget, joined
+// with their payloads and filtered.
+type pageBuilder struct {
+	query  driver.JobQuery
+	limit  int
+	prefix string
+	cursor *storekit.Cursor
+
+	candidates string
+	args       []any
+	filter     string
+	filterArgs []any
+	order      string
+	walks      bool
+}
+
+// place describes the table of a state: its order, and the filters that its indexes have.
+type place struct {
+	table, value, order     string
+	queue, kind, retries    bool
+	finished, cancel, pends bool
+	state                   int64
+}
+
+var places = map[driver.State]place{
+	driver.Awaiting:   {table: "awaiting", value: "0", order: "desc", queue: true, pends: true},
+	driver.Scheduled:  {table: "scheduled", value: "run_at", order: "asc", queue: true, retries: true},
+	driver.Throttled:  {table: "throttled", value: "rank", order: "asc", queue: true},
+	driver.Processing: {table: "lease", value: "0", order: "desc", cancel: true},
+	driver.Failed:     {table: "failed", value: "finished_at", order: "desc", queue: true, kind: true, finished: true},
+	driver.Succeeded:  {table: "done", value: "finished_at", order: "desc", finished: true, state: doneSucceeded},
+	driver.Deleted:    {table: "done", value: "finished_at", order: "desc", finished: true, state: doneDeleted},
+}
+
+func (b *pageBuilder) build() {
+	q := &b.query
+	if q.State == driver.Enqueued {
+		b.order = "asc"
+		b.addFilter(false, false, q.BatchID != 0, false)
+		b.buildLanes()
+		return
+	}
+	p := places[q.State]
+	b.order = p.order
+	var where []string
+	add := func(condition string, args ...any) {
+		where = append(where, condition)
+		b.args = append(b.args, args...)
+	}
+	if p.state != 0 {
+		add("state = ?", p.state)
+	}
+	byQueue := q.Queue != "" && p.queue
+	byKind := q.Kind != "" && p.kind && !byQueue
+	byRetries := q.Retries && p.retries && !byQueue
+	if byQueue {
+		add("queue = ?", q.Queue)
+	}
+	if byKind {
+		add("kind = ?", q.Kind)
+	}
+	if byRetries {
+		add("attempt > 0")
+	}
+	b.addFilter(q.Queue != "" && !byQueue, q.Kind != "" && !byKind, q.BatchID != 0, q.Retries && p.retries && !byRetries)
+	b.addCursor(&p, add)
+	condition := ""
+	if len(where) > 0 {
+		condition = " where " + strings.Join(where, " and ")
+	}
+	order := " order by id " + p.order
+	if p.value != "0" {
+		order = " order by " + p.value + " " + p.order + ", id " + p.order
+	}
+	b.candidates = "select " + p.columns() + " from " + b.prefix + p.table + condition + order + " limit ?"
+	b.args = append(b.args, int64(b.most()))
+}
+
+func (b *pageBuilder) addCursor(p *place, add func(string, ...any)) {
+	if b.cursor == nil {
+		return
+	}
+	compare := map[string]string{"asc": ">", "desc": "<"}[p.order]
+	if p.value == "0" {
+		add("id "+compare+" ?", b.cursor.ID)
+		return
+	}
+	add("("+p.value+", id) "+compare+" (?, ?)", b.cursor.Value, b.cursor.ID)
+}
+
+// columns are those that every kind of candidate has.
+func (p *place) columns() string {
+	pick := func(has bool, column string) string {
+		if has {
+			return column
+		}
+		return "0 as " + column
+	}
+	columns := []string{"id", p.value + " as value"}
+	if p.pends {
+		columns = append(columns, "0 as claim", "0 as attempt", "run_at", "0 as attempted_at", "'' as server")
+	} else {
+		columns = append(columns, "claim", "attempt", "run_at", "attempted_at", "server")
+	}
+	columns = append(columns, pick(p.finished, "finished_at"), pick(p.cancel, "cancel"), pick(p.pends, "pending"))
+	return strings.Join(columns, ", ")
+}
+
+// buildLanes merges the lanes of the enqueued jobs, as claim_pick does.
+func (b *pageBuilder) buildLanes() {
+	q := &b.query
+	after, afterArgs := "", []any(nil)
+	if b.cursor != nil {
+		after, afterArgs = "and (r.rank, r.id) > (?, ?) ", []any{b.cursor.Value, b.cursor.ID}
+	}
+	var of []string
+	var ofArgs []any
+	if q.Queue != "" {
+		of, ofArgs = append(of, "lane.queue = ?"), append(ofArgs, q.Queue)
+	}
+	if q.Kind != "" {
+		of, ofArgs = append(of, "lane.kind = ?"), append(ofArgs, q.Kind)
+	}
+	where := ""
+	if len(of) > 0 {
+		where = " where " + strings.Join(of, " and ")
+	}
+	b.candidates = strings.ReplaceAll(`with recursive
+lane (queue, kind) as (
+    select j.queue, j.kind from {prefix}jobs j where j.id = (select id from {prefix}ready order by queue, kind, rank, id limit 1)
+    union all
+    select j.queue, j.kind from lane cross join {prefix}jobs j
+    on j.id = (select r.id from {prefix}ready r where (r.queue, r.kind) > (lane.queue, lane.kind) order by r.queue, r.kind, r.rank, r.id limit 1)
+),
+line (queue, kind, rank, id) as (
+    select lane.queue, lane.kind, -j.priority, j.id from lane cross join {prefix}jobs j
+    on j.id = (select r.id from {prefix}ready r where r.queue = lane.queue and r.kind = lane.kind `+after+`order by r.rank, r.id limit 1)`+where+`
+    union all
+    select line.queue, line.kind, -j.priority, j.id from line cross join {prefix}jobs j
+    on j.id = (select r.id from {prefix}ready r where r.queue = line.queue and r.kind = line.kind
+        and (r.rank, r.id) > (line.rank, line.id) order by r.rank, r.id limit 1)
+    order by 3, 4 limit ?
+)
+select r.id, r.rank as value, r.claim, r.attempt, r.run_at, r.attempted_at, r.server, 0 as finished_at, 0 as cancel, 0 as pending
+from line cross join {prefix}ready r on r.queue = line.queue and r.kind = line.kind and r.rank = line.rank and r.id = line.id`,
+		storekit.PrefixMark, b.prefix)
+	b.args = append(append(append(b.args, afterArgs...), ofArgs...), int64(b.most()))
+}
+
+// addFilter adds the conditions that no index of the state has.
+func (b *pageBuilder) addFilter(queue, kind, batch, retries bool) {
+	q := &b.query
+	for _, c := range []struct {
+		on        bool
+		condition string
+		args      []any
+	}{
+		{queue, "j.queue = ?", []any{q.Queue}},
+		{kind, "j.kind = ?", []any{q.Kind}},
+		{batch, "j.batch_id = ?", []any{q.BatchID}},
+		{retries, "c.attempt > 0", nil},
+		{q.Tag != "", "j.tags <> '' and exists (select 1 from json_each(nullif(j.tags, '')) where value = ?)", []any{q.Tag}},
+	} {
+		if !c.on {
+			continue
+		}
+		b.walks = true
+		b.filter += map[bool]string{true: " where ", false: " and "}[b.filter == ""] + c.condition
+		b.filterArgs = append(b.filterArgs, c.args...)
+	}
+}
+
+// most is how many candidates the query reads.
+func (b *pageBuilder) most() int {
+	if b.walks {
+		return budget
+	}
+	return b.limit + 1
+}
+
+func (b *pageBuilder) text() string {
+	return strings.ReplaceAll(`select j.id, j.queue, j.kind, j.priority, j.max_attempts, j.timeout, j.created_at, j.batch_id, j.after_batch, j.limit_key,
+    j.recurring_id, j.parents, j.title, j.tags, coalesce(m.meta, j.meta), j.args, coalesce(p.progress, 0),
+    c.claim, c.attempt, c.run_at, c.attempted_at, c.server, c.finished_at, c.cancel, c.pending, c.value
+from (`+b.candidates+`) c cross join {prefix}jobs j on j.id = c.id
+left join {prefix}metas m on m.id = c.id
+left join {prefix}progress p on p.id = c.id`+b.filter+`
+order by c.value `+b.order+`, c.id `+b.order+` limit ?`, storekit.PrefixMark, b.prefix)
+}
+
+func (b *pageBuilder) read(r *reader) (driver.Page, error) {
+	var page driver.Page
+	var last storekit.Cursor
+	more := false
+	args := append(append(append([]any(nil), b.args...), b.filterArgs...), int64(b.limit+1))
+	err := each(r.ctx, r.db, "page", b.text(), args, func(rows *sql.Rows) error {
+		rec := driver.Record{State: b.query.State}
+		var value int64
+		if err := scanRecord(rows, &rec, &value); err != nil {
+			return err
+		}
+		if more = len(page.Records) == b.limit; more {
+			return nil
+		}
+		last = storekit.Cursor{Value: value, ID: rec.ID}
+		page.Records = append(page.Records, rec)
+		return nil
+	})
+	if err != nil {
+		return page, err
+	}
+	if !more && b.walks {
+		last, more, err = b.walked(r)
+	}
+	if more {
+		page.Next = last.String()
+	}
+	return page, err
+}
+
+// walked finds the last candidate of a walk that used up its budget.
+func (b *pageBuilder) walked(r *reader) (c storekit.Cursor, full bool, err error) {
+	args := append(append([]any(nil), b.args...), int64(budget-1))
+	err = each(r.ctx, r.db, "page end", "select value, id from ("+b.candidates+") limit 1 offset ?", args, func(rows *sql.Rows) error {
+		full = true
+		return rows.Scan(&c.Value, &c.ID)
+	})
+	return c, full, err
+}

@@ -1,0 +1,93 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Prune implements driver.Coordinator. Jobs of all ended states share the limit, in the order succeeded, deleted, failed.
+func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
+	limit := int64(storekit.OrDefault(p.Limit, 1000))
+	total := 0
+	err := s.do(ctx, func(w *work) error {
+		n, err := w.pruneJobs(p.Retention, limit)
+		if err != nil {
+			return err
+		}
+		silent := storekit.Micros(w.now.Add(-cmp.Or(p.Servers, time.Hour)))
+		servers, err := w.affect("prune_servers", silent, limit)
+		if err != nil {
+			return err
+		}
+		minutes, err := w.affect("prune_stats", foldBefore(w.now.Add(-cmp.Or(p.Stats, 14*24*time.Hour))), limit)
+		total = int(n + servers + minutes)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return total, nil
+}
+
+// foldBefore is the first minute that does not begin before t.
+func foldBefore(t time.Time) int64 {
+	minute := storekit.Minute(t)
+	if storekit.MinuteTime(minute).Before(t) {
+		minute++
+	}
+	return minute
+}
+
+// pruneJobs removes up to limit ended jobs, those that ended first before the others.
+func (w *work) pruneJobs(keep driver.Retention, limit int64) (int64, error) {
+	total := int64(0)
+	for _, old := range []struct {
+		keep       time.Duration
+		read, rows string
+		state      []any
+	}{
+		{keep.Succeeded, "prune_done", "prune_done_rows", []any{int64(doneSucceeded)}},
+		{keep.Deleted, "prune_done", "prune_done_rows", []any{int64(doneDeleted)}},
+		{keep.Failed, "prune_failed", "prune_failed_rows", nil},
+	} {
+		if old.keep < 0 || total == limit {
+			continue
+		}
+		args := append(old.state, storekit.Micros(w.now.Add(-old.keep)), limit-total)
+		var list []byte
+		err := w.each(old.read, args, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			list = appendID(list, id)
+			total++
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		if len(list) == 0 {
+			continue
+		}
+		if err := w.drop(old.rows, closeIDs(list)); err != nil {
+			return 0, err
+		}
+	}
+	return total, nil
+}
+
+// drop removes jobs with all that they own.
+func (w *work) drop(rows, ids string) error {
+	for _, name := range []string{
+		rows, "prune_jobs", "prune_metas", "prune_outputs", "prune_history", "prune_console", "prune_progress",
+	} {
+		if err := w.exec(name, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
