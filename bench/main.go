@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +20,17 @@ func main() {
 	jobs := flag.Int("jobs", 50_000, "jobs per round")
 	only := flag.String("systems", "", "comma-separated systems, all by default: "+strings.Join(names(systems), ", "))
 	which := flag.String("scenarios", "", "comma-separated prefixes of scenarios, all by default")
+	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this `file`")
 	flag.StringVar(&synchronous, "synchronous", synchronous, "SQLite's durability on all sides: 1 NORMAL, 2 FULL")
 	flag.Parse()
+	if *profile != "" {
+		stop, err := startProfile(*profile)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer stop()
+	}
 	samples := 500
 	if *quick {
 		*rounds, *jobs, samples = 3, 10_000, 100
@@ -97,4 +107,15 @@ func matches(name, prefixes string) bool {
 		}
 	}
 	return false
+}
+
+func startProfile(path string) (stop func(), err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() { pprof.StopCPUProfile(); f.Close() }, nil
 }

@@ -85,6 +85,7 @@ func (l *lane) apply(now time.Time, q driver.ClaimQuery, jobs []driver.Job, err 
 		return wait
 	}
 	l.failing.reset()
+	s.checkFence(now)
 	var begin []*Run
 	got := map[string]int{}
 	for i := range jobs {

@@ -151,6 +151,7 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 		s.stopper.wake.Set()
 		return nil
 	}
+	s.checkFence(now)
 	if s.outbox.full {
 		// Jobs that wait for a worker would only add to the results that cannot be written.
 		s.giveBackAll(now)
