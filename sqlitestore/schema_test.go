@@ -195,11 +195,17 @@ func TestPlans(t *testing.T) {
 	db := newPool(t)
 	s := newStore(t, db)
 	fillForPlans(t, s)
-	for _, name := range s.texts.Names() {
-		if strings.HasPrefix(name, "check_") || boundedScans[name] != "" {
-			continue
+	for range 2 {
+		for _, name := range s.texts.Names() {
+			if strings.HasPrefix(name, "check_") || boundedScans[name] != "" {
+				continue
+			}
+			checkPlan(t, db, name, s.texts.SQL(name))
 		}
-		checkPlan(t, db, name, s.texts.SQL(name))
+		// The same with the statistics that an application's own ANALYZE leaves.
+		if _, err := db.Exec("analyze"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
