@@ -23,9 +23,10 @@ type watcher struct {
 	lookAt  time.Time
 	known   bool
 	version int64
-	// seen is the number of the last signal that this store has told its subscribers of, or has written itself.
-	seen   int64
-	placed bool
+	// seen is the number of the last signal, and job the id of the newest job, that this store has told its subscribers of
+	// or has written itself. They are known once placed.
+	seen, job int64
+	placed    bool
 }
 
 // forget is for a new connection, whose data_version begins anew.
@@ -36,10 +37,13 @@ func (w *watcher) overdue() bool {
 	return w.placed && time.Since(w.lookAt) >= watchEvery
 }
 
-// wrote remembers the last signal of the store's own transaction.
-func (w *watcher) wrote(signal int64) {
-	if signal == w.seen+1 {
-		w.seen = signal
+// wrote remembers what the store's own transaction wrote.
+func (w *watcher) wrote(work *work) {
+	if work.signal == w.seen+1 {
+		w.seen = work.signal
+	}
+	if work.firstID == w.job+1 && work.lastID > w.job {
+		w.job = work.lastID
 	}
 }
 
@@ -48,13 +52,13 @@ func (w *writer) look() {
 	v := &w.watch
 	v.due = false
 	v.lookAt = time.Now()
-	if w.session == nil && w.reopen() != nil {
+	if w.session == nil && w.connect(w.ctx) != nil {
 		return
 	}
 	r := &runner{w.ctx, w.session, w.s.texts}
 	if !v.placed {
 		// What was written before the first subscription is covered by its Resync.
-		if _, err := r.one("signals_last", nil, &v.seen); err != nil {
+		if _, err := r.one("watch_place", nil, &v.seen, &v.job); err != nil {
 			w.lost(err)
 			return
 		}
@@ -81,36 +85,70 @@ func (w *writer) look() {
 	w.s.hub.tell(events)
 }
 
-// read collects the signals of others since the last look.
-func (v *watcher) read(r *runner, origin int64) (events []driver.Event, err error) {
+// read collects what concerns subscribers among what others have written since the last look.
+func (v *watcher) read(r *runner, origin int64) ([]driver.Event, error) {
+	var events eventSet
+	if err := v.readJobs(r, &events); err != nil {
+		return nil, err
+	}
+	err := v.readSignals(r, origin, &events)
+	return events.list, err
+}
+
+// mostNewJobs is how many new jobs are looked at one by one; when there are more, all queues with ready or scheduled jobs
+// are told.
+const mostNewJobs = 1000
+
+func (v *watcher) readJobs(r *runner, events *eventSet) error {
+	job, n := v.job, 0
+	add := func(rows *sql.Rows) error {
+		var id int64
+		var e driver.Event
+		var scheduled bool
+		if err := rows.Scan(&id, &e.Queue, &scheduled); err != nil {
+			return err
+		}
+		e.Kind = driver.JobsReady
+		if scheduled {
+			e.Kind = driver.JobsScheduled
+		}
+		events.add(e)
+		job = max(job, id)
+		n++
+		return nil
+	}
+	if err := r.each("watch_jobs", []any{job, int64(mostNewJobs)}, add); err != nil {
+		return err
+	}
+	if n == mostNewJobs {
+		if err := r.each("watch_queues", nil, add); err != nil {
+			return err
+		}
+	}
+	v.job = job
+	return nil
+}
+
+func (v *watcher) readSignals(r *runner, origin int64, events *eventSet) error {
 	seen := v.seen
-	err = r.each("signals_since", []any{seen}, func(rows *sql.Rows) error {
+	err := r.each("watch_signals", []any{seen}, func(rows *sql.Rows) error {
 		var seq, from, kind int64
 		var e driver.Event
 		if err := rows.Scan(&seq, &from, &kind, &e.Queue, &e.ID); err != nil {
 			return err
 		}
 		if seq > seen+1 {
-			events = append(events[:0], driver.Event{Kind: driver.Resync}) // some are gone already
+			events.add(driver.Event{Kind: driver.Resync}) // some are gone already
 		}
 		seen = seq
 		e.Kind = driver.EventKind(kind)
-		if n := len(events); from != origin && (n == 0 || events[n-1] != e) {
-			events = append(events, e)
+		if from != origin {
+			events.add(e)
 		}
 		return nil
 	})
 	if err == nil {
 		v.seen = seen
-	}
-	return events, err
-}
-
-func (w *writer) reopen() error {
-	session, err := openSession(w.ctx, w.s.db)
-	if err == nil {
-		w.session = session
-		w.watch.forget()
 	}
 	return err
 }
