@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -21,6 +22,7 @@ func (s *Store) Claim(ctx context.Context, q driver.ClaimQuery) ([]driver.Job, e
 			continue
 		}
 		lanes := queue.of(q.Kinds)
+		jobs = slices.Grow(jobs, max(min(q.Limit-len(jobs), ready(lanes)), 0))
 		for len(jobs) < q.Limit {
 			r := next(lanes)
 			if r == nil {
@@ -31,6 +33,15 @@ func (s *Store) Claim(ctx context.Context, q driver.ClaimQuery) ([]driver.Job, e
 		}
 	}
 	return jobs, nil
+}
+
+// ready counts the ready rows of lanes.
+func ready(lanes []*lane) int {
+	n := 0
+	for _, l := range lanes {
+		n += l.ready.len
+	}
+	return n
 }
 
 // next is the ready row that comes first in the lanes, nil when there is none.

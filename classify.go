@@ -1,0 +1,88 @@
+package kiln
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+)
+
+// errExited is the error of a handler that ended its goroutine, as testing's FailNow does, instead of returning.
+var errExited = errors.New("kiln: handler called runtime.Goexit")
+
+// recovered turns a handler's panic into its error, so that middleware sees it.
+func recovered(fn HandlerFunc) HandlerFunc {
+	return func(ctx context.Context, j *RawJob) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = &PanicError{Value: v, Stack: debug.Stack()}
+			}
+		}()
+		return fn(ctx, j)
+	}
+}
+
+// classify says what a handler's result means for its job.
+func classify(ctx context.Context, job *driver.Job, err error, output json.RawMessage, backoff Backoff) (out driver.Outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			// An error's own methods or the application's backoff panicked. The job is not to blame.
+			out = retry(job, fmt.Sprintf("kiln: panic while the result was judged: %v", v), string(debug.Stack()), defaultBackoff(job.Attempt, nil))
+		}
+	}()
+	if err == nil {
+		return success(output)
+	}
+	cause := context.Cause(ctx)
+	if cause == ErrTimeout && !errors.Is(err, ErrTimeout) {
+		err = fmt.Errorf("%w: %w", ErrTimeout, err)
+	}
+	text, trace := err.Error(), ""
+	var p *PanicError
+	if errors.As(err, &p) {
+		trace = string(p.Stack)
+	}
+	out = driver.Outcome{Error: text, Trace: trace}
+	var snooze *snoozeError
+	switch {
+	case cause == ErrCanceled || errors.Is(err, ErrCanceled):
+		out.State, out.Reason = driver.Deleted, "canceled"
+	case cause == ErrShutdown:
+		out.State, out.Reason, out.Refund = driver.Enqueued, "shutdown", true
+	case errors.Is(err, ErrPermanent):
+		out.State, out.Reason = driver.Failed, "permanent"
+	case errors.As(err, &snooze):
+		out.State, out.Reason, out.Refund, out.Delay = driver.Scheduled, "snoozed", true, snooze.delay
+	case job.Attempt < job.MaxAttempts:
+		return retry(job, text, trace, max(backoff(job.Attempt, err), 0))
+	default:
+		return retry(job, text, trace, 0)
+	}
+	return out
+}
+
+// retry is the outcome of an attempt that failed, and may be tried again if attempts are left.
+func retry(job *driver.Job, text, trace string, delay time.Duration) driver.Outcome {
+	if job.Attempt >= job.MaxAttempts {
+		return driver.Outcome{State: driver.Failed, Reason: "exhausted", Error: text, Trace: trace}
+	}
+	return driver.Outcome{State: driver.Scheduled, Reason: "retry", Error: text, Trace: trace, Delay: delay}
+}
+
+// success is the outcome of a handler that returned nil, unless its output cannot be kept.
+func success(output json.RawMessage) driver.Outcome {
+	problem := ""
+	switch {
+	case len(output) > maxOutput:
+		problem = fmt.Sprintf("kiln: output has %d bytes of JSON, more than %d", len(output), maxOutput)
+	case len(output) > 0 && !json.Valid(output):
+		problem = fmt.Sprintf("kiln: output %s is not JSON", quote(string(output)))
+	default:
+		return driver.Outcome{State: driver.Succeeded, Output: output}
+	}
+	return driver.Outcome{State: driver.Failed, Reason: "output rejected", Error: problem}
+}

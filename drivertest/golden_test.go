@@ -1,0 +1,108 @@
+package drivertest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const goldenFile = "testdata/skips.golden"
+
+// accept runs the suite so that it writes its list of skips into dir, and returns the list.
+func accept(t *testing.T, dir, mutant, run string) string {
+	t.Helper()
+	out, passed := child(t, dir, mutant, run, "KILN_UPDATE_GOLDEN=1")
+	if !passed {
+		t.Fatalf("the suite failed while it wrote the list:\n%s", out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, goldenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func write(t *testing.T, dir, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, goldenFile), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGoldenList lets the suite write its list of skips and then spoils the list in all ways that have to be noticed.
+func TestGoldenList(t *testing.T) {
+	t.Parallel()
+	const run = "^TestChild$/^(Insert|Tx)$"
+	dir := t.TempDir()
+	list := accept(t, dir, "none", run)
+	first := "Insert/LimitState: not written yet: needs limits\n"
+	if !strings.Contains(list, first) || !strings.Contains(list, "Tx/OwnWrites: ") || strings.Contains(list, "Batch/") {
+		t.Fatalf("the list is not what the run skipped:\n%s", list)
+	}
+	for _, c := range []struct{ what, text, says string }{
+		{"as it was written", list, ""},
+		{"with a comment and an empty line", "# a comment\n\n" + list, ""},
+		{"with the skip of a case that was not visited", list + "Batch/Open: not written yet: needs batches\n", ""},
+		{"without a skip", strings.Replace(list, first, "", 1), "Insert/LimitState was skipped (not written yet: needs limits) and is not listed"},
+		{"empty", "", "Insert/LimitState was skipped"},
+		{"with a case that ran", list + "Insert/IDs: too slow\n", "Insert/IDs is listed as skipped and ran"},
+		{"with another reason", strings.Replace(list, first, "Insert/LimitState: too slow\n", 1), `Insert/LimitState was skipped for "not written yet: needs limits" and is listed for "too slow"`},
+		{"with a case that does not exist", list + "Insert/Nothing: gone\n", "Insert/Nothing is listed and no case has this name"},
+		{"with a case twice", list + first, "names Insert/LimitState a second time"},
+		{"with a line that says nothing", list + "Insert/IDs\n", "is not of the form"},
+	} {
+		write(t, dir, c.text)
+		out, passed := child(t, dir, "none", run)
+		if passed != (c.says == "") {
+			t.Errorf("with a list %s: passed is %v:\n%s", c.what, passed, failures(out))
+		}
+		if !strings.Contains(out, c.says) {
+			t.Errorf("with a list %s: the output does not say %q:\n%s", c.what, c.says, failures(out))
+		}
+	}
+}
+
+// TestGoldenListMerges expects a run of some cases to leave what the list says of the others.
+func TestGoldenListMerges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	accept(t, dir, "none", "^TestChild$/^Tx$")
+	list := accept(t, dir, "none", "^TestChild$/^Console$")
+	if !strings.Contains(list, "Tx/OwnWrites: ") || !strings.Contains(list, "Console/Order: ") {
+		t.Errorf("a second run of other cases did not keep the first one's list:\n%s", list)
+	}
+	write(t, dir, list+"Tx/Gone: old\nConsole/Gone: old\nTx/Commit: it ran\n")
+	if again := accept(t, dir, "none", "^TestChild$/^(Tx|Console)$"); again != list {
+		t.Errorf("the list keeps what is out of date:\n%s", again)
+	}
+}
+
+// TestOptionalInterfaces expects the suite to skip what a store does not implement, visibly and for this reason.
+func TestOptionalInterfaces(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mutant string
+		want   []string
+		absent []string
+	}{
+		{"bare", []string{"Notify/Resync: the store is no Notifier\n", "Tx/Commit: the store is no Transactor\n", "Tx/Events: the store is no Transactor\n"}, nil},
+		{
+			"unsupported", []string{"Notify/Pause: Subscribe is unsupported as the store is set up\n", "Tx/Events: Subscribe is unsupported as the store is set up\n"},
+			[]string{"Tx/Commit: "},
+		},
+		{"none", nil, []string{"Notify/Resync: ", "Tx/Commit: ", "Tx/Events: "}},
+	} {
+		list := accept(t, t.TempDir(), c.mutant, "^TestChild$/^(Notify|Tx)$")
+		for _, line := range c.want {
+			if !strings.Contains(list, line) {
+				t.Errorf("store %s: the list lacks %q:\n%s", c.mutant, line, list)
+			}
+		}
+		for _, line := range c.absent {
+			if strings.Contains(list, line) {
+				t.Errorf("store %s: the list has %q:\n%s", c.mutant, line, list)
+			}
+		}
+	}
+}

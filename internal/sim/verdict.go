@@ -1,0 +1,109 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+)
+
+// disturb does one of the larger mischiefs.
+func (w *world) disturb() {
+	if len(w.nodes) == 0 {
+		w.spawn()
+		return
+	}
+	n := w.nodes[w.rng.IntN(len(w.nodes))]
+	switch f := w.cfg.Faults; w.rng.IntN(4) {
+	case 0:
+		if f.Freeze {
+			n.frozenUntil = w.now.Add(time.Duration(w.rng.IntN(int(3 * deadAfter))))
+			n.begin(w, "freezes until "+n.frozenUntil.Sub(w.start).String())
+		}
+	case 1:
+		if f.Kill {
+			n.begin(w, "dies")
+			w.remove(n)
+			w.spawn()
+		}
+	case 2:
+		if f.Stop && !n.stopping {
+			n.begin(w, "stops")
+			n.stopping = true
+			n.engine.BeginStop()
+			w.spawn()
+		}
+	case 3:
+		w.hear(driver.Event{Kind: driver.Resync})
+	}
+}
+
+// verdict checks the end of a simulation: what went in came out, within its bounds, and nothing is left behind.
+func (w *world) verdict() error {
+	ctx := context.Background()
+	if err := w.check(); err != nil {
+		return err
+	}
+	counts, err := w.store.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	if live := counts.Awaiting + counts.Scheduled + counts.Throttled + counts.Enqueued + counts.Processing; live != 0 {
+		return fmt.Errorf("%d jobs are still live at the end: %+v", live, counts)
+	}
+	for _, id := range w.order {
+		if err := w.judge(ctx, w.jobs[id]); err != nil {
+			return err
+		}
+	}
+	servers, err := w.store.Servers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if w.now.Sub(s.HeartbeatAt) < time.Second {
+			return fmt.Errorf("server %s is registered after it left", s.ID)
+		}
+	}
+	return nil
+}
+
+// judge checks one job's end.
+func (w *world) judge(ctx context.Context, rec *jobRecord) error {
+	if rec.broken != nil {
+		return rec.broken
+	}
+	job, err := w.store.Job(ctx, rec.id)
+	if err != nil {
+		return fmt.Errorf("job %d was lost: %w", rec.id, err)
+	}
+	switch {
+	case !job.State.Final():
+		return fmt.Errorf("job %d ended %s", rec.id, job.State)
+	case job.Attempt > job.MaxAttempts:
+		return fmt.Errorf("job %d ended with attempt %d of %d", rec.id, job.Attempt, job.MaxAttempts)
+	case job.FinalizedAt.IsZero():
+		return fmt.Errorf("job %d is %s without a time", rec.id, job.State)
+	}
+	return nil
+}
+
+func (w *world) report() Report {
+	r := Report{Steps: w.steps, Runs: w.runs, Elapsed: w.now.Sub(w.start)}
+	for _, id := range w.order {
+		job, err := w.store.Job(context.Background(), id)
+		if err != nil {
+			continue
+		}
+		switch job.State {
+		case driver.Succeeded:
+			r.Succeeded++
+		case driver.Failed:
+			r.Failed++
+		case driver.Deleted:
+			r.Deleted++
+		}
+	}
+	return r
+}

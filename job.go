@@ -1,0 +1,191 @@
+package kiln
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+)
+
+// Job is a job as its handler sees it. It is a copy: changing fields changes nothing in the store.
+//
+// A Job can also be built by hand, with field names, to call a handler in a test. It then works without a server: SetParam
+// changes only Meta, and output stays in memory.
+type Job[T any] struct {
+	// ID is the job's id in the store.
+	ID int64
+	// Kind names the handler, Queue the queue that the job came from.
+	Kind, Queue string
+	// Priority orders the jobs of a queue.
+	Priority int16
+	// Attempt counts from 1; MaxAttempts is when the job has failed.
+	Attempt, MaxAttempts int
+	// CreatedAt is when the job was enqueued, RunAt when it became due, both by the store's clock.
+	CreatedAt, RunAt time.Time
+	// BatchID is the batch that the job is a member of, 0 for none.
+	BatchID int64
+	// RecurringID is the recurring job that fired it, empty for none.
+	RecurringID string
+	// Parents are the jobs that it waited for.
+	Parents []int64
+	// Meta is the job's metadata, with what SetParam of earlier attempts added.
+	Meta map[string]string
+	// Tags label the job.
+	Tags []string
+	// Title is the name that people see.
+	Title string
+	// Args is the payload.
+	Args T
+
+	run *run
+}
+
+// RawJob is a job whose args are still JSON, as middleware sees it.
+type RawJob = Job[json.RawMessage]
+
+// run is what the typed and the raw form of one running job share.
+type run struct {
+	client *Client
+	ref    driver.Ref
+
+	mu     sync.Mutex
+	output json.RawMessage
+}
+
+// state returns the part shared by the job's forms, made at the first call for a job built by hand. Such a job is for one
+// goroutine until then.
+func (j *Job[T]) state() *run {
+	if j.run == nil {
+		j.run = &run{}
+	}
+	return j.run
+}
+
+// SetOutput sets what the job leaves behind if this attempt succeeds: v as JSON, at most 1 MiB. The last call counts. Its error
+// is the encoder's. Output that is too large makes the job fail.
+func (j *Job[T]) SetOutput(v any) error {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	r := j.state()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.output = encoded
+	return nil
+}
+
+// Output returns what this attempt has set so far, nil if nothing.
+func (j *Job[T]) Output() json.RawMessage {
+	r := j.state()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.output
+}
+
+// Param decodes the meta key into v, which is a pointer. It is false without an error when there is no such key, and true with
+// an error when the value does not decode.
+func (j *Job[T]) Param(key string, v any) (bool, error) {
+	r := j.state()
+	r.mu.Lock()
+	value, ok := j.Meta[key]
+	r.mu.Unlock()
+	if !ok {
+		return false, nil
+	}
+	if err := json.Unmarshal([]byte(value), v); err != nil {
+		return true, fmt.Errorf("kiln: param %s: %w", quote(key), err)
+	}
+	return true, nil
+}
+
+// SetParam keeps v, as JSON, under a meta key of the job, at once and beyond the end of this attempt: a checkpoint or an
+// idempotency key for the next one. It is ErrLost when the job was given to another server meanwhile.
+func (j *Job[T]) SetParam(ctx context.Context, key string, v any) error {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("kiln: param %s: %w", quote(key), err)
+	}
+	r := j.state()
+	if r.client != nil {
+		if err := r.client.store.SetMeta(ctx, r.ref, map[string]string{key: string(encoded)}); err != nil {
+			return fmt.Errorf("set param %s of job %d: %w", quote(key), j.ID, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j.Meta == nil {
+		j.Meta = map[string]string{}
+	}
+	j.Meta[key] = string(encoded)
+	return nil
+}
+
+// rawJob makes the handler's view of a claimed job.
+func rawJob(c *Client, job *driver.Job) *RawJob {
+	meta := job.Meta
+	if meta == nil {
+		// The typed form shares the map, so that middleware sees what SetParam adds.
+		meta = map[string]string{}
+	}
+	return &RawJob{
+		ID: job.ID, Kind: job.Kind, Queue: job.Queue, Priority: job.Priority,
+		Attempt: job.Attempt, MaxAttempts: job.MaxAttempts, CreatedAt: job.CreatedAt, RunAt: job.RunAt,
+		BatchID: job.BatchID, RecurringID: job.RecurringID, Parents: job.Parents,
+		Meta: meta, Tags: job.Tags, Title: job.Title, Args: json.RawMessage(job.Args),
+		run: &run{client: c, ref: job.Ref},
+	}
+}
+
+// typed decodes a raw job's args. Both forms share meta, output and everything else that a run changes.
+func typed[T any](raw *RawJob) (*Job[T], error) {
+	j := &Job[T]{
+		ID: raw.ID, Kind: raw.Kind, Queue: raw.Queue, Priority: raw.Priority,
+		Attempt: raw.Attempt, MaxAttempts: raw.MaxAttempts, CreatedAt: raw.CreatedAt, RunAt: raw.RunAt,
+		BatchID: raw.BatchID, RecurringID: raw.RecurringID, Parents: raw.Parents,
+		Meta: raw.Meta, Tags: raw.Tags, Title: raw.Title,
+		run: raw.state(),
+	}
+	if err := json.Unmarshal(raw.Args, &j.Args); err != nil {
+		return nil, Permanent(fmt.Errorf("kiln: args of kind %s do not decode into %T: %w", raw.Kind, j.Args, err))
+	}
+	return j, nil
+}
+
+type clientKey struct{}
+type jobKey struct{}
+
+// ClientFrom returns the client of the server that runs the job whose handler has this context.
+func ClientFrom(ctx context.Context) (*Client, bool) {
+	c, ok := ctx.Value(clientKey{}).(*Client)
+	return c, ok
+}
+
+// JobFrom returns the job whose handler has this context.
+func JobFrom(ctx context.Context) (*RawJob, bool) {
+	j, ok := ctx.Value(jobKey{}).(*RawJob)
+	return j, ok
+}
+
+// jobContext carries the job and the client in one value, since every run makes one.
+type jobContext struct {
+	context.Context
+	client *Client
+	job    *RawJob
+}
+
+// Value answers for the job and the client.
+func (c *jobContext) Value(key any) any {
+	switch key.(type) {
+	case clientKey:
+		if c.client != nil {
+			return c.client
+		}
+	case jobKey:
+		return c.job
+	}
+	return c.Context.Value(key)
+}
