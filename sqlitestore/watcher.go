@@ -19,7 +19,6 @@ const (
 // watcher is the writer's memory of what others wrote. It runs in the writer's goroutine and on its connection, where
 // data_version changes with every commit of another connection, and only then.
 type watcher struct {
-	due     bool
 	lookAt  time.Time
 	known   bool
 	version int64
@@ -27,15 +26,12 @@ type watcher struct {
 	// or has written itself. They are known once placed.
 	seen, job int64
 	placed    bool
+	// listened says that there was a subscriber at the last look.
+	listened bool
 }
 
 // forget is for a new connection, whose data_version begins anew.
 func (w *watcher) forget() { w.known = false }
-
-// overdue reports whether a writer that is busy should look around in between.
-func (w *watcher) overdue() bool {
-	return w.placed && time.Since(w.lookAt) >= watchEvery
-}
 
 // wrote remembers what the store's own transaction wrote.
 func (w *watcher) wrote(work *work) {
@@ -47,42 +43,62 @@ func (w *watcher) wrote(work *work) {
 	}
 }
 
-// look asks whether anybody else has written and tells the subscribers what of it concerns them.
+// look asks, at most every watchEvery and only while anybody listens, whether anybody else has written, and tells the
+// subscribers what of it concerns them. A new subscriber is told to look for itself once the watcher knows from where on it
+// will tell: so nothing falls between the two.
 func (w *writer) look() {
-	v := &w.watch
-	v.due = false
-	v.lookAt = time.Now()
-	if w.session == nil && w.connect(w.ctx) != nil {
+	arrived, listened := w.s.hub.arrivals()
+	if !listened {
+		w.watch.listened = false
 		return
 	}
-	r := &runner{w.ctx, w.session, w.s.texts}
-	if !v.placed {
-		// What was written before the first subscription is covered by its Resync.
-		if _, err := r.one("watch_place", nil, &v.seen, &v.job); err != nil {
-			w.lost(err)
-			return
-		}
-		v.placed = true
+	if !arrived && time.Since(w.watch.lookAt) < watchEvery {
+		return
 	}
+	w.watch.lookAt = time.Now()
+	if !w.watch.listened {
+		w.watch.placed, w.watch.listened = false, true
+	}
+	events, err := w.news()
+	if err != nil {
+		if w.session != nil && isLost(err) {
+			w.drop()
+		}
+		return
+	}
+	w.s.hub.tell(events)
+	w.s.hub.welcome()
+}
+
+// news reads what others have written since the last look.
+func (w *writer) news() ([]driver.Event, error) {
+	v := &w.watch
+	if w.session == nil {
+		if err := w.connect(w.ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := &runner{w.ctx, w.session, w.s.texts}
 	var version int64
 	err := each(r.ctx, r.db, "data_version", "pragma data_version", nil, func(rows *sql.Rows) error { return rows.Scan(&version) })
 	if err != nil {
-		w.lost(err)
-		return
+		return nil, err
 	}
-	if v.known && version == v.version {
-		return
+	var events []driver.Event
+	switch {
+	case !v.placed:
+		// What was written before the first subscription is covered by its Resync.
+		_, err = r.one("watch_place", nil, &v.seen, &v.job)
+	case !v.known || version != v.version:
+		if v.known {
+			w.otherAt = v.lookAt
+		}
+		events, err = v.read(r, w.s.origin)
 	}
-	if v.known {
-		w.otherAt = v.lookAt
+	if err == nil {
+		v.placed, v.known, v.version = true, true, version
 	}
-	events, err := v.read(r, w.s.origin)
-	if err != nil {
-		w.lost(err)
-		return
-	}
-	v.known, v.version = true, version
-	w.s.hub.tell(events)
+	return events, err
 }
 
 // read collects what concerns subscribers among what others have written since the last look.
@@ -151,11 +167,4 @@ func (v *watcher) readSignals(r *runner, origin int64, events *eventSet) error {
 		v.seen = seen
 	}
 	return err
-}
-
-// lost exchanges a connection that cannot be used any more.
-func (w *writer) lost(err error) {
-	if isLost(err) {
-		w.drop()
-	}
 }

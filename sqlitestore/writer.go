@@ -101,19 +101,14 @@ func (w *writer) loop() {
 			return
 		case <-w.wake:
 		case <-tick:
-			w.watch.due = true
 			timer.Reset(watchEvery)
 		}
-		if w.watch.due {
-			w.look()
-		}
+		w.look()
 		// Callers that were just answered come back at once; a moment later their next calls share a transaction.
 		runtime.Gosched()
 		for calls := w.next(); len(calls) > 0 && w.ctx.Err() == nil; calls = w.next() {
 			w.write(calls)
-			if w.watch.overdue() {
-				w.look()
-			}
+			w.look()
 			runtime.Gosched()
 		}
 	}
@@ -212,6 +207,7 @@ func (w *writer) begin(calls []*call) []*call {
 			return nil
 		}
 		wait = min(wait+courtesy, 5*courtesy)
+		w.look()
 	}
 	w.blockedSince.Store(0)
 	taken := calls[:0:0]
