@@ -1,0 +1,21 @@
+module github.com/kilnjobs/kiln/proof
+
+go 1.26.0
+
+require (
+	github.com/kilnjobs/kiln v0.0.0
+	github.com/kilnjobs/kiln/sqlitestore v0.0.0
+	github.com/mattn/go-sqlite3 v1.14.53
+	github.com/ncruces/go-sqlite3 v0.37.0
+)
+
+require (
+	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect
+	github.com/ncruces/julianday v1.0.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
+replace (
+	github.com/kilnjobs/kiln => ../
+	github.com/kilnjobs/kiln/sqlitestore => ../sqlitestore
+)
