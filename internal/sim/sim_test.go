@@ -30,7 +30,7 @@ func config(seed uint64) Config {
 	return cfg
 }
 
-// seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 200.
+// seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 200, or 40 in the short form.
 func seeds(t *testing.T) uint64 {
 	if s := os.Getenv("KILN_SIM_SEEDS"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)
@@ -38,6 +38,9 @@ func seeds(t *testing.T) uint64 {
 			t.Fatalf("KILN_SIM_SEEDS: %v", err)
 		}
 		return n
+	}
+	if testing.Short() {
+		return 40
 	}
 	return 200
 }
