@@ -19,12 +19,14 @@ func adminCases() []testCase {
 		{name: "DeleteByState", pins: "Delete by state takes all jobs of the state that also match queue, kind and ids.", run: adminDeleteByState},
 		{name: "DeleteBulk", pins: "One Delete takes 2500 jobs, by state or by ids.", run: adminDeleteBulk},
 		{name: "DeleteConcurrent", pins: "Of deletions of the same jobs at once each job counts in exactly one.", run: adminDeleteConcurrent},
+		{name: "DeleteRace", pins: "Delete and Finish of the same jobs at once lose nothing: a job that was flagged or deleted ends deleted and counts once.", run: adminDeleteRace},
 		{name: "Requeue/states", pins: "Requeue sends failed, succeeded and deleted jobs back with Attempt 0 and RunAt = now; the output goes, the claim counter stays, totals do not fall.", run: adminRequeue},
 		{name: "Requeue/actor", pins: "A requeue adds an entry with the reason requeued and the name of who asked.", run: adminRequeueActor},
 		{name: "RequeueSkips/plain", pins: "Requeue skips enqueued and processing jobs, without an entry.", run: adminRequeueSkips},
 		{name: "RequeueAttempts", pins: "A scheduled job keeps its Attempt when it is requeued, with MaxAttempts raised to Attempt+1 if lower; the cancel flag goes.", run: adminRequeueAttempts},
 		{name: "RequeueByState", pins: "Requeue by state takes all jobs of the state that also match the other fields.", run: adminRequeueByState},
 		{name: "RequeueBulk", pins: "One Requeue takes 2500 jobs, by state or by ids.", run: adminRequeueBulk},
+		{name: "RequeueConcurrent", pins: "Of requeues of the same jobs at once each job counts in exactly one.", run: adminRequeueConcurrent},
 		{name: "Pause", pins: "PauseQueue stores or removes a pause, again and again without harm; an empty name is ErrInvalid.", run: adminPause},
 	}
 }
@@ -275,4 +277,31 @@ func adminDeleteConcurrent(e *env) {
 	for _, id := range inserted {
 		eq(e, "history entries of a job", len(e.record(id).History), 1)
 	}
+}
+
+func adminDeleteRace(e *env) {
+	const rounds, n = 6, 20
+	for round := range rounds {
+		jobs := e.claimAll(copies(n)...)
+		all := jobIDs(jobs)
+		deleted := 0
+		e.together(2, func(i int) error {
+			if i == 0 {
+				k, err := e.s.Delete(e.ctx, driver.Filter{IDs: all})
+				deleted = k
+				return err
+			}
+			outs := make([]driver.Outcome, n)
+			for k, j := range jobs {
+				outs[k] = driver.Outcome{Ref: j.Ref, State: []driver.State{driver.Failed, driver.Scheduled, driver.Enqueued}[k%3], Delay: time.Hour}
+			}
+			return e.finishUntilSettled(outs, func(driver.Outcome) {})
+		})
+		eq(e, "jobs that Delete counted", deleted, n)
+		for _, id := range all {
+			e.inState(id, driver.Deleted)
+		}
+		e.countsAre("after the race", driver.Counts{Deleted: int64(round+1) * n})
+	}
+	eq(e, "deletions in the statistics", e.totals().Deleted, rounds*n)
 }

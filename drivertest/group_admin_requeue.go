@@ -179,6 +179,30 @@ func adminRequeueBulk(e *env) {
 	e.order("all of them in one claim", jobIDs(e.claim(n)), all)
 }
 
+func adminRequeueConcurrent(e *env) {
+	const n, callers = 40, 4
+	all := e.endAll(n, driver.Failed)
+	got := make([]int, callers)
+	e.together(callers, func(i int) error {
+		f := driver.Filter{State: driver.Failed}
+		if i%2 == 1 {
+			f = driver.Filter{IDs: all}
+		}
+		k, err := e.s.Requeue(e.ctx, f)
+		got[i] = k
+		return err
+	})
+	sum := 0
+	for _, k := range got {
+		sum += k
+	}
+	eq(e, "sum of what all callers counted", sum, n)
+	e.countsAre("at the end", driver.Counts{Enqueued: n})
+	for _, id := range all {
+		eq(e, "history entries of a job", len(e.record(id).History), 1)
+	}
+}
+
 func adminPause(e *env) {
 	for _, paused := range []bool{true, false} {
 		e.wantErr(e.s.PauseQueue(e.ctx, "", paused), driver.ErrInvalid, "PauseQueue(\"\", %v)", paused)

@@ -13,6 +13,7 @@ func serverCases() []testCase {
 		{name: "Heartbeat", pins: "A heartbeat writes the server's row with all its fields and HeartbeatAt = now, and updates them with each beat.", run: coordinateHeartbeat},
 		{name: "HeartbeatLeases", pins: "A heartbeat returns the processing jobs of this server only, by id, with the age of their claim and whether their deletion was asked for, and all paused queues.", timing: true, run: coordinateLeases},
 		{name: "HeartbeatStarted", pins: "StartedAt is kept as the first heartbeat gave it, or stamped then, and never changes.", run: coordinateStarted},
+		{name: "HeartbeatConcurrent", pins: "First heartbeats of a server, pauses of a queue and leases that come at once are written once and are no errors.", run: coordinateHeartbeatConcurrent},
 		{name: "Unregister", pins: "Unregister removes the server's row, resigns every lease that it holds, and makes its processing jobs orphans at once.", run: coordinateUnregister},
 		{name: "Orphans", pins: "Orphans lists processing jobs, by id, whose server has no row or has been silent for deadAfter, and changes nothing.", timing: true, run: coordinateOrphans},
 		{name: "OrphansLimit", pins: "Orphans lists at most limit jobs, the lowest ids first; a limit of 0 or less counts as 1.", run: coordinateOrphansLimit},
@@ -156,6 +157,26 @@ func coordinateStarted(e *env) {
 	e.must(e.s.Unregister(e.ctx, "given"), "Unregister")
 	e.beat(driver.ServerInfo{ID: "given", StartedAt: given.Add(time.Minute)})
 	e.given("StartedAt of the first heartbeat after the row was removed", started("given"), given.Add(time.Minute))
+}
+
+func coordinateHeartbeatConcurrent(e *env) {
+	for round := range 5 {
+		id, queue := fmt.Sprintf("server %d", round), fmt.Sprintf("queue %d", round)
+		e.together(9, func(i int) error {
+			switch i % 3 {
+			case 0:
+				return e.s.PauseQueue(e.ctx, queue, true)
+			case 1:
+				_, _, err := e.s.Lead(e.ctx, queue, id, time.Hour)
+				return err
+			}
+			_, err := e.s.Heartbeat(e.ctx, driver.ServerInfo{ID: id, Queues: []string{"q"}})
+			return err
+		})
+		eq(e, "servers listed", len(e.servers()), round+1)
+		eq(e, "paused queues", len(e.beat(driver.ServerInfo{ID: id}).Paused), round+1)
+		e.lead(queue, "other", time.Hour, false)
+	}
 }
 
 func (e *env) orphans(deadAfter time.Duration, limit int) []driver.Orphan {

@@ -160,29 +160,25 @@ func inspectCounts(e *env) {
 func inspectCountsMoving(e *env) {
 	const total, workers = 600, 4
 	e.insert(copies(total)...)
-	e.together(workers+1, func(i int) error {
+	// together expects every job to be in one state, and says whether some are still on their way.
+	together := func() (moving bool, err error) {
+		c, err := e.s.Counts(e.ctx)
+		if err == nil && c.Enqueued+c.Processing+c.Succeeded+c.Failed != total {
+			err = fmt.Errorf("Counts beside claims and ends are %+v, together not %d", c, total)
+		}
+		return c.Enqueued+c.Processing > 0, err
+	}
+	e.together(workers, func(i int) error {
 		for n := 0; ; n++ {
-			if i == workers {
-				c, err := e.s.Counts(e.ctx)
-				if err != nil {
-					return err
-				}
-				if c.Enqueued+c.Processing+c.Succeeded+c.Failed != total {
-					return fmt.Errorf("Counts beside claims and ends are %+v, together not %d", c, total)
-				}
-				if c.Enqueued+c.Processing == 0 {
-					return nil
-				}
-				continue
+			if moving, err := together(); err != nil || !moving {
+				return err
 			}
 			jobs, err := e.s.Claim(e.ctx, driver.ClaimQuery{Queues: []string{queue1}, Limit: 7, Server: fmt.Sprint(i)})
 			if err != nil {
 				return err
 			}
-			if len(jobs) == 0 {
-				if c, err := e.s.Counts(e.ctx); err != nil || c.Enqueued == 0 {
-					return err
-				}
+			if _, err := together(); err != nil {
+				return err
 			}
 			outs := make([]driver.Outcome, len(jobs))
 			for k, j := range jobs {

@@ -168,7 +168,7 @@ func (b *pageBuilder) buildLanes() {
 	}
 	b.candidates = strings.ReplaceAll(`with recursive
 lane (queue, kind) as (
-    select j.queue, j.kind from {prefix}jobs j where j.id = (select id from {prefix}ready order by queue, kind, rank, id limit 1)
+    select j.queue, j.kind from {prefix}jobs j where j.id = (select id from {prefix}ready where queue >= '' order by queue, kind, rank, id limit 1)
     union all
     select j.queue, j.kind from lane cross join {prefix}jobs j
     on j.id = (select r.id from {prefix}ready r where (r.queue, r.kind) > (lane.queue, lane.kind) order by r.queue, r.kind, r.rank, r.id limit 1)

@@ -52,23 +52,23 @@ from {prefix}stats where minute >= ? and minute < ? group by minute order by min
 -- Every queue with a live job, a pause or a server. Tables that grow are skipped through, one seek per queue.
 with recursive
 ready (name) as (
-    select (select queue from {prefix}ready order by queue limit 1)
+    select (select queue from {prefix}ready where queue >= '' order by queue limit 1)
     union all select (select queue from {prefix}ready where queue > name order by queue limit 1) from ready where name is not null
 ),
 scheduled (name) as (
-    select (select queue from {prefix}scheduled order by queue limit 1)
+    select (select queue from {prefix}scheduled where queue >= '' order by queue limit 1)
     union all select (select queue from {prefix}scheduled where queue > name order by queue limit 1) from scheduled where name is not null
 ),
 throttled (name) as (
-    select (select queue from {prefix}throttled order by queue limit 1)
+    select (select queue from {prefix}throttled where queue >= '' order by queue limit 1)
     union all select (select queue from {prefix}throttled where queue > name order by queue limit 1) from throttled where name is not null
 ),
 awaiting (name) as (
-    select (select queue from {prefix}awaiting order by queue limit 1)
+    select (select queue from {prefix}awaiting where queue >= '' order by queue limit 1)
     union all select (select queue from {prefix}awaiting where queue > name order by queue limit 1) from awaiting where name is not null
 ),
 failed (name) as (
-    select (select queue from {prefix}failed order by queue limit 1)
+    select (select queue from {prefix}failed where queue >= '' order by queue limit 1)
     union all select (select queue from {prefix}failed where queue > name order by queue limit 1) from failed where name is not null
 )
 select name from ready where name is not null
@@ -96,7 +96,7 @@ select queue, count(*) from {prefix}lease group by queue;
 with recursive
 lane (queue, kind, rank) as (
     select j.queue, j.kind, -j.priority from {prefix}jobs j
-    where j.id = (select id from {prefix}ready order by queue, kind, rank, id limit 1)
+    where j.id = (select id from {prefix}ready where queue >= '' order by queue, kind, rank, id limit 1)
     union all
     select j.queue, j.kind, -j.priority from lane cross join {prefix}jobs j
     on j.id = (select r.id from {prefix}ready r where (r.queue, r.kind, r.rank) > (lane.queue, lane.kind, lane.rank)

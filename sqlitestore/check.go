@@ -1,0 +1,44 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Check looks for what must never be: a job in no state or in two, rows of jobs that are gone, counters that do not add up.
+// It changes nothing, reads whole tables, and is meant for tests and for operators in doubt.
+func (s *Store) Check(ctx context.Context) error {
+	var found []error
+	err := s.snapshot(ctx, func(r *reader) error {
+		found = nil
+		for _, check := range []struct {
+			name string
+			args []any
+		}{
+			{name: "check_one_state"},
+			{name: "check_state_rows"},
+			{"check_flags", []any{int64(flagMeta), int64(flagOutput)}},
+			{name: "check_deadlines"},
+			{name: "check_strays"},
+			{"check_history", []any{int64(storekit.MaxHistory)}},
+			{name: "check_counters"},
+		} {
+			err := r.each(check.name, check.args, func(rows *sql.Rows) error {
+				var id int64
+				var what string
+				err := rows.Scan(&id, &what)
+				found = append(found, fmt.Errorf("sqlitestore: check: job %d: %s", id, what))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(found, err)...)
+}

@@ -1,0 +1,311 @@
+package sqlitestore
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// TestSchemaGolden shows every change of the schema in review. KILN_UPDATE_GOLDEN=1 writes the file.
+func TestSchemaGolden(t *testing.T) {
+	db := newPool(t)
+	newStore(t, db)
+	var b strings.Builder
+	b.WriteString("-- The schema after all migrations. KILN_UPDATE_GOLDEN=1 writes this file.\n")
+	rows, err := db.Query("select sql from sqlite_schema where sql is not null order by type desc, name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("\n" + text + ";\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/schema.golden.sql"
+	if os.Getenv("KILN_UPDATE_GOLDEN") == "1" {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != b.String() {
+		t.Errorf("the schema is not that of %s; KILN_UPDATE_GOLDEN=1 writes it anew:\n%s", golden, b.String())
+	}
+}
+
+// shippedMigrations are the hashes of released migrations, which never change.
+var shippedMigrations = map[string]string{}
+
+func TestShippedMigrations(t *testing.T) {
+	m, err := storekit.ParseMigrations(migrationFiles, "migrations", storekit.PrefixMark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, step := range m.Migrations() {
+		sum := sha256.Sum256([]byte(step.SQL))
+		found[step.String()] = hex.EncodeToString(sum[:8])
+	}
+	if len(found) == 0 {
+		t.Fatal("no migrations")
+	}
+	for name, want := range shippedMigrations {
+		if found[name] != want {
+			t.Errorf("migration %s has the hash %s, it was released with %s; add a new one instead", name, found[name], want)
+		}
+	}
+	if len(shippedMigrations) == 0 {
+		t.Logf("hashes: %v", found)
+	}
+}
+
+// TestStatementsUsed compares the names in the SQL files with those that the code mentions.
+func TestStatementsUsed(t *testing.T) {
+	texts, err := newTexts("kiln_")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mentioned, run := namesInCode(t)
+	names := texts.Names()
+	for _, name := range names {
+		if !mentioned[name] {
+			t.Errorf("statement %s is not used", name)
+		}
+	}
+	for name := range run {
+		if !slices.Contains(names, name) {
+			t.Errorf("the code runs %q, which no SQL file has", name)
+		}
+	}
+}
+
+// namesInCode collects the string literals of the package, and those that are the name in a call that runs a statement.
+func namesInCode(t *testing.T) (mentioned, run map[string]bool) {
+	t.Helper()
+	mentioned, run = map[string]bool{}, map[string]bool{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+					mentioned[s] = true
+				}
+			case *ast.CallExpr:
+				sel, ok := n.Fun.(*ast.SelectorExpr)
+				if !ok || len(n.Args) == 0 || !slices.Contains([]string{"exec", "affect", "many", "each", "one", "strings", "SQL"}, sel.Sel.Name) {
+					break
+				}
+				if lit, ok := n.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					s, _ := strconv.Unquote(lit.Value)
+					run[s] = true
+				}
+			}
+			return true
+		})
+	}
+	return mentioned, run
+}
+
+// parameters counts the parameters of a statement.
+func parameters(text string) int {
+	n := 0
+	for _, m := range regexp.MustCompile(`\?(\d*)`).FindAllStringSubmatch(text, -1) {
+		if k, err := strconv.Atoi(m[1]); err == nil {
+			n = max(n, k)
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
+// TestStatementsPrepare prepares every statement, those for several rows included.
+func TestStatementsPrepare(t *testing.T) {
+	db := newPool(t)
+	s := newStore(t, db)
+	for _, name := range s.texts.Names() {
+		texts := []string{s.texts.SQL(name)}
+		if strings.HasPrefix(name, "insert_") && strings.Contains(texts[0], "values (?") {
+			texts = append(texts, s.texts.rows(name, 3))
+		}
+		for _, text := range texts {
+			stmt, err := db.Prepare(text)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			stmt.Close()
+		}
+	}
+}
+
+// mayScan lists the tables that a statement may read whole, with the reason. Tables without a row per job or per minute
+// are small.
+var mayScan = map[string]string{
+	"lease":   "as many rows as jobs run",
+	"queues":  "a row per paused queue",
+	"servers": "a row per server",
+	"leaders": "a row per lease",
+	"totals":  "one row",
+	"ids":     "one row",
+}
+
+// boundedScans are statements that stop after a fixed number of rows.
+var boundedScans = map[string]string{
+	"counts": "each count stops at the cap",
+}
+
+// TestPlans looks for statements that would read a growing table whole.
+func TestPlans(t *testing.T) {
+	db := newPool(t)
+	s := newStore(t, db)
+	fillForPlans(t, s)
+	for _, name := range s.texts.Names() {
+		if strings.HasPrefix(name, "check_") || boundedScans[name] != "" {
+			continue
+		}
+		checkPlan(t, db, name, s.texts.SQL(name))
+	}
+}
+
+// TestPagePlans does the same for the queries of pages, with every filter.
+func TestPagePlans(t *testing.T) {
+	db := newPool(t)
+	s := newStore(t, db)
+	fillForPlans(t, s)
+	for _, state := range driver.States {
+		for filters := range 32 {
+			for _, cursor := range []*storekit.Cursor{nil, {Value: 1, ID: 1}} {
+				q := driver.JobQuery{State: state}
+				pick := func(bit int, set func()) {
+					if filters&bit != 0 {
+						set()
+					}
+				}
+				pick(1, func() { q.Queue = "default" })
+				pick(2, func() { q.Kind = "kind" })
+				pick(4, func() { q.BatchID = 1 })
+				pick(8, func() { q.Tag = "tag" })
+				pick(16, func() { q.Retries = true })
+				b := pageBuilder{query: q, limit: 20, prefix: "kiln_", cursor: cursor}
+				b.build()
+				text := b.text()
+				if got, want := parameters(text), len(b.args)+len(b.filterArgs)+1; got != want {
+					t.Errorf("%+v: %d parameters, %d arguments", q, got, want)
+				}
+				// A table of candidates is read in the order of an index up to the limit.
+				checkPlan(t, db, fmt.Sprintf("page %+v", q), text, b.scanned())
+			}
+		}
+	}
+}
+
+// scanned names the table whose candidates may be scanned in order when no filter narrows them.
+func (b *pageBuilder) scanned() string {
+	if b.query.State == driver.Enqueued {
+		return ""
+	}
+	return places[b.query.State].table
+}
+
+var tableName = regexp.MustCompile(`kiln_(\w+)(?:\s+(?:as\s+)?(\w+))?`)
+
+func checkPlan(t *testing.T, db *sql.DB, name, text string, ordered ...string) {
+	t.Helper()
+	alias := map[string]string{}
+	for _, m := range tableName.FindAllStringSubmatch(text, -1) {
+		alias["kiln_"+m[1]] = m[1]
+		alias[m[2]] = m[1]
+	}
+	args := make([]any, parameters(text))
+	for i := range args {
+		args[i] = int64(1)
+	}
+	rows, err := db.Query("explain query plan "+text, args...)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		rest, scan := strings.CutPrefix(detail, "SCAN ")
+		if !scan {
+			continue
+		}
+		table := alias[strings.Fields(rest)[0]]
+		inOrder := slices.Contains(ordered, table) && (strings.Contains(rest, "USING") || table == "awaiting" || table == "lease")
+		if table != "" && mayScan[table] == "" && !inOrder {
+			t.Errorf("%s scans %s: %s", name, table, detail)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fillForPlans puts some thousand jobs into several states.
+func fillForPlans(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := context.Background()
+	fill(t, s, 3000)
+	jobs := plainJobs(1000)
+	for i := range jobs {
+		jobs[i].Delay = 1e15
+	}
+	if _, err := s.Insert(ctx, jobs); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := s.Claim(ctx, driver.ClaimQuery{Queues: []string{"default"}, Limit: 2000, Server: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := []driver.Outcome{{State: driver.Succeeded}, {State: driver.Deleted}, {State: driver.Failed, Reason: "permanent"}, {State: driver.Scheduled, Delay: 1e12, Reason: "retry"}}
+	outs := make([]driver.Outcome, len(claimed)-100)
+	for i := range outs {
+		outs[i] = states[i%len(states)]
+		outs[i].Ref = claimed[i].Ref
+	}
+	if _, err := s.Finish(ctx, "a", outs); err != nil {
+		t.Fatal(err)
+	}
+}
