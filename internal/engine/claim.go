@@ -42,7 +42,8 @@ func (l *lane) Plan(now time.Time) (Call, time.Duration) {
 		return nil, Never
 	}
 	n := p.room(now)
-	if n == 0 {
+	p.parked = n == 0
+	if p.parked {
 		return nil, Never
 	}
 	if wait := l.coolAt.Sub(now); wait > 0 {
@@ -169,4 +170,5 @@ func (s *Server) giveBackQueue(p *pool, now time.Time, which func(*Run) bool) {
 	}
 	clear(p.queue[len(kept):])
 	p.queue = kept
+	p.freed(now)
 }

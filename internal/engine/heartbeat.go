@@ -135,6 +135,7 @@ func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 func (h *heartbeat) cancel(r *Run, now time.Time) {
 	if r.phase == ahead {
 		r.pool.drop(r)
+		r.pool.freed(now)
 		h.s.outbox.add(r, driver.Outcome{Ref: r.job.Ref, State: driver.Deleted, Reason: "canceled"}, now)
 		return
 	}

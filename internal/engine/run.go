@@ -158,9 +158,7 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 	if next = r.pool.next(); next != nil {
 		s.start(next, now)
 	}
-	if r.pool.wants(now) {
-		r.pool.wake()
-	}
+	r.pool.freed(now)
 	return next
 }
 
@@ -179,6 +177,7 @@ func (s *Server) lose(r *Run, now time.Time) {
 	switch r.phase {
 	case ahead:
 		r.pool.drop(r)
+		r.pool.freed(now)
 		s.table.remove(r)
 	case running:
 		r.lost = true

@@ -63,8 +63,9 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// regressions are seeds that once failed: 86 and 127 on a leader whose duties slept on after a renewal that came late.
-var regressions = []uint64{86, 127}
+// regressions are seeds that once failed: 86 and 127 on a leader whose duties slept on after a renewal that came late, 2560 on a
+// claim lane that found no room and was never woken to poll again.
+var regressions = []uint64{86, 127, 2560}
 
 func TestRegressions(t *testing.T) {
 	for _, seed := range regressions {
