@@ -92,7 +92,7 @@ func (r *rig) freeze(cmd *exec.Cmd) {
 func TestFrozenPastDeadAfter(t *testing.T) {
 	r := newRig(t)
 	frozen := r.start("default", 1)
-	id := r.enqueue(1, work{Milliseconds: 1500}, kiln.MaxAttempts(5))[0]
+	id := r.enqueue(1, work{Milliseconds: 10, First: 60_000}, kiln.MaxAttempts(5))[0]
 	r.await("the job runs", func() bool { return r.wrote("start", id) })
 	first := r.job(id).Server
 	r.freeze(frozen)

@@ -58,7 +58,9 @@ func TestMain(m *testing.M) {
 // work is a job that takes a while, and perhaps ignores that it should stop.
 type work struct {
 	Milliseconds int
-	Stubborn     bool
+	// First is how long the first attempt takes instead.
+	First    int
+	Stubborn bool
 }
 
 // Kind names the handler.
@@ -94,7 +96,11 @@ func worker(cfg workerConfig) error {
 	mux := kiln.NewMux()
 	kiln.Handle(mux, func(ctx context.Context, j *kiln.Job[work]) error {
 		book.note("start", j.ID, j.Attempt)
-		end := time.After(time.Duration(j.Args.Milliseconds) * time.Millisecond)
+		length := j.Args.Milliseconds
+		if j.Attempt == 1 && j.Args.First > 0 {
+			length = j.Args.First
+		}
+		end := time.After(time.Duration(length) * time.Millisecond)
 		if j.Args.Stubborn {
 			<-end
 		} else {
