@@ -99,7 +99,7 @@ func (s *Store) submit(c *call) error {
 // errClosed is what calls get after Close.
 var errClosed = errors.New("sqlitestore: the store is closed")
 
-// usable fails when the context has ended, the store is closed, or its file is gone.
+// usable fails when the context has ended, the store is closed, or its file is known to be gone.
 func (s *Store) usable(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -107,7 +107,7 @@ func (s *Store) usable(ctx context.Context) error {
 	case s.closed.Load():
 		return errClosed
 	}
-	return s.file.check()
+	return s.file.gone()
 }
 
 // waited explains why a call that never began ran out of time.

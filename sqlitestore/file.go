@@ -15,7 +15,7 @@ import (
 type file struct {
 	path string
 	info os.FileInfo
-	gone atomic.Pointer[error]
+	lost atomic.Pointer[error]
 }
 
 // findFile asks SQLite for the file of the main database. One that has no path in the file system is not watched.
@@ -47,8 +47,8 @@ func (f *file) check() error {
 	if f.info == nil {
 		return nil
 	}
-	if err := f.gone.Load(); err != nil {
-		return *err
+	if err := f.gone(); err != nil {
+		return err
 	}
 	now, err := os.Stat(f.path)
 	switch {
@@ -61,6 +61,14 @@ func (f *file) check() error {
 	default:
 		err = fmt.Errorf("%w: the database file %s was replaced by another while the store was open; open the store anew", driver.ErrGone, f.path)
 	}
-	f.gone.Store(&err)
+	f.lost.Store(&err)
 	return err
+}
+
+// gone is what check has found before.
+func (f *file) gone() error {
+	if err := f.lost.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

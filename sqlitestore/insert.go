@@ -214,7 +214,7 @@ func (w *work) insertPayloads(drafts []draft) error {
 }
 
 // insertStates writes one state row per job: a statement for each run of neighbours that are ready now, and rows for the
-// others.
+// others. Other processes see by the ids that there are new jobs, so no signals are written.
 func (w *work) insertStates(drafts []draft) error {
 	const width = 6
 	var ready, scheduled []any
@@ -222,15 +222,15 @@ func (w *work) insertStates(drafts []draft) error {
 		d := &drafts[i]
 		switch {
 		case d.state == driver.Scheduled:
-			w.scheduled(d.queue)
+			w.events.add(driver.Event{Kind: driver.JobsScheduled, Queue: d.queue})
 			scheduled = append(scheduled, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt)
 		case d.startAt != w.nowAt:
-			w.ready(d.queue)
+			w.events.add(driver.Event{Kind: driver.JobsReady, Queue: d.queue})
 			ready = append(ready, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt)
 		default:
 			first := d.id
 			for ; i < len(drafts) && drafts[i].state == driver.Enqueued && drafts[i].startAt == w.nowAt; i++ {
-				w.ready(drafts[i].queue)
+				w.events.add(driver.Event{Kind: driver.JobsReady, Queue: drafts[i].queue})
 			}
 			i--
 			if err := w.exec("insert_ready_range", first, drafts[i].id); err != nil {

@@ -24,8 +24,12 @@ func Migrate(ctx context.Context, db *sql.DB, opts ...Option) error {
 	return migrate(ctx, conn, c.prefix)
 }
 
+func migrations(prefix string) (storekit.Migrator, error) {
+	return storekit.ParseMigrations(migrationFiles, "migrations", prefix)
+}
+
 func migrate(ctx context.Context, conn *sql.Conn, prefix string) error {
-	m, err := storekit.ParseMigrations(migrationFiles, "migrations", prefix)
+	m, err := migrations(prefix)
 	if err != nil {
 		return err
 	}
@@ -56,7 +60,7 @@ func migrate(ctx context.Context, conn *sql.Conn, prefix string) error {
 
 // checkSchema is what New does instead of migrating when NoMigrate is set.
 func checkSchema(ctx context.Context, conn *sql.Conn, prefix string) error {
-	m, err := storekit.ParseMigrations(migrationFiles, "migrations", prefix)
+	m, err := migrations(prefix)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ func (s *Store) Subscribe(ctx context.Context, fn func(driver.Event)) error {
 		return err
 	}
 	sub := newSubscriber()
-	sub.add([]driver.Event{{Kind: driver.Resync}})
 	s.hub.join(sub)
 	defer s.hub.leave(sub)
 	lost := make(chan error, 1)
@@ -63,7 +62,7 @@ const busTimeout = 5 * time.Second
 
 func newBusPublisher(bus driver.Bus) *busPublisher {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &busPublisher{bus: bus, pending: newSubscriber(), cancel: cancel, stopped: make(chan struct{})}
+	p := &busPublisher{bus: bus, pending: &subscriber{wake: make(chan struct{}, 1), welcomed: true}, cancel: cancel, stopped: make(chan struct{})}
 	go p.loop(ctx)
 	return p
 }

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -55,6 +56,12 @@ type pageBuilder struct {
 	walks      bool
 }
 
+// condition is a part of a where clause with its parameters.
+type condition struct {
+	text string
+	args []any
+}
+
 // place describes the table of a state: its order, and the filters that its indexes have.
 type place struct {
 	table, value, order     string
@@ -83,11 +90,8 @@ func (b *pageBuilder) build() {
 	}
 	p := places[q.State]
 	b.order = p.order
-	var where []string
-	add := func(condition string, args ...any) {
-		where = append(where, condition)
-		b.args = append(b.args, args...)
-	}
+	var where []condition
+	add := func(text string, args ...any) { where = append(where, condition{text, args}) }
 	if p.state != 0 {
 		add("state = ?", p.state)
 	}
@@ -104,29 +108,44 @@ func (b *pageBuilder) build() {
 		add("attempt > 0")
 	}
 	b.addFilter(q.Queue != "" && !byQueue, q.Kind != "" && !byKind, q.BatchID != 0, q.Retries && p.retries && !byRetries)
-	b.addCursor(&p, add)
-	condition := ""
-	if len(where) > 0 {
-		condition = " where " + strings.Join(where, " and ")
-	}
-	order := " order by id " + p.order
-	if p.value != "0" {
-		order = " order by " + p.value + " " + p.order + ", id " + p.order
-	}
-	b.candidates = "select " + p.columns() + " from " + b.prefix + p.table + condition + order + " limit ?"
-	b.args = append(b.args, int64(b.most()))
+	b.candidates, b.args = p.candidates(b, where)
 }
 
-func (b *pageBuilder) addCursor(p *place, add func(string, ...any)) {
-	if b.cursor == nil {
-		return
-	}
-	compare := map[string]string{"asc": ">", "desc": "<"}[p.order]
+// candidates reads the table of a state in its order. After a cursor it has two parts, since SQLite seeks by a value and an
+// id together only if they are given as equal and greater: the rest of the rows with the cursor's value, and the rows
+// beyond it.
+func (p *place) candidates(b *pageBuilder, where []condition) (string, []any) {
+	order := p.value + " " + p.order + ", id " + p.order
 	if p.value == "0" {
-		add("id "+compare+" ?", b.cursor.ID)
-		return
+		order = "id " + p.order
 	}
-	add("("+p.value+", id) "+compare+" (?, ?)", b.cursor.Value, b.cursor.ID)
+	part := func(more ...condition) (string, []any) {
+		var texts []string
+		var args []any
+		for _, c := range slices.Concat(where, more) {
+			texts = append(texts, c.text)
+			args = append(args, c.args...)
+		}
+		text := "select " + p.columns() + " from " + b.prefix + p.table
+		if len(texts) > 0 {
+			text += " where " + strings.Join(texts, " and ")
+		}
+		return text + " order by " + order + " limit ?", append(args, int64(b.most()))
+	}
+	beyond := " > ?"
+	if p.order == "desc" {
+		beyond = " < ?"
+	}
+	switch {
+	case b.cursor == nil:
+		return part()
+	case p.value == "0":
+		return part(condition{"id" + beyond, []any{b.cursor.ID}})
+	}
+	same, args := part(condition{p.value + " = ?", []any{b.cursor.Value}}, condition{"id" + beyond, []any{b.cursor.ID}})
+	after, afterArgs := part(condition{p.value + beyond, []any{b.cursor.Value}})
+	text := "select * from (" + same + ") union all select * from (" + after + ") order by value " + p.order + ", id " + p.order + " limit ?"
+	return text, append(append(args, afterArgs...), int64(b.most()))
 }
 
 // columns are those that every kind of candidate has.
@@ -171,15 +190,20 @@ lane (queue, kind) as (
     select j.queue, j.kind from {prefix}jobs j where j.id = (select id from {prefix}ready where queue >= '' order by queue, kind, rank, id limit 1)
     union all
     select j.queue, j.kind from lane cross join {prefix}jobs j
-    on j.id = (select r.id from {prefix}ready r where (r.queue, r.kind) > (lane.queue, lane.kind) order by r.queue, r.kind, r.rank, r.id limit 1)
+    on j.id = coalesce(
+        (select r.id from {prefix}ready r where r.queue = lane.queue and r.kind > lane.kind order by r.kind, r.rank, r.id limit 1),
+        (select r.id from {prefix}ready r where r.queue > lane.queue order by r.queue, r.kind, r.rank, r.id limit 1))
 ),
 line (queue, kind, rank, id) as (
     select lane.queue, lane.kind, -j.priority, j.id from lane cross join {prefix}jobs j
     on j.id = (select r.id from {prefix}ready r where r.queue = lane.queue and r.kind = lane.kind `+after+`order by r.rank, r.id limit 1)`+where+`
     union all
     select line.queue, line.kind, -j.priority, j.id from line cross join {prefix}jobs j
-    on j.id = (select r.id from {prefix}ready r where r.queue = line.queue and r.kind = line.kind
-        and (r.rank, r.id) > (line.rank, line.id) order by r.rank, r.id limit 1)
+    on j.id = coalesce(
+        (select r.id from {prefix}ready r where r.queue = line.queue and r.kind = line.kind and r.rank = line.rank and r.id > line.id
+            order by r.id limit 1),
+        (select r.id from {prefix}ready r where r.queue = line.queue and r.kind = line.kind and r.rank > line.rank
+            order by r.rank, r.id limit 1))
     order by 3, 4 limit ?
 )
 select r.id, r.rank as value, r.claim, r.attempt, r.run_at, r.attempted_at, r.server, 0 as finished_at, 0 as cancel, 0 as pending

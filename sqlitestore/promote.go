@@ -91,7 +91,10 @@ func (w *work) untilNext() (time.Duration, error) {
 		if at == 0 {
 			continue
 		}
-		left := max(storekit.Instant(at).Sub(w.now), 100*time.Microsecond)
+		left := storekit.Instant(at).Sub(w.now)
+		if left <= 0 {
+			left = 100 * time.Microsecond // due ones remain
+		}
 		if wait == 0 || left < wait {
 			wait = left
 		}

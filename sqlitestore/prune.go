@@ -82,6 +82,9 @@ func (w *work) pruneJobs(keep driver.Retention, limit int64) (int64, error) {
 
 // drop removes jobs with all that they own.
 func (w *work) drop(rows, ids string) error {
+	if err := w.exec("ids_keep"); err != nil {
+		return err
+	}
 	for _, name := range []string{
 		rows, "prune_jobs", "prune_metas", "prune_outputs", "prune_history", "prune_console", "prune_progress",
 	} {

@@ -31,6 +31,9 @@ func (s *Store) withReader(ctx context.Context, same bool, fn func(r *reader) er
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
+	if err := s.file.check(); err != nil {
+		return err
+	}
 	conn, err := s.readConn(ctx)
 	if err != nil {
 		return err

@@ -195,11 +195,17 @@ func TestPlans(t *testing.T) {
 	db := newPool(t)
 	s := newStore(t, db)
 	fillForPlans(t, s)
-	for _, name := range s.texts.Names() {
-		if strings.HasPrefix(name, "check_") || boundedScans[name] != "" {
-			continue
+	for range 2 {
+		for _, name := range s.texts.Names() {
+			if strings.HasPrefix(name, "check_") || boundedScans[name] != "" {
+				continue
+			}
+			checkPlan(t, db, name, s.texts.SQL(name))
 		}
-		checkPlan(t, db, name, s.texts.SQL(name))
+		// The same with the statistics that an application's own ANALYZE leaves.
+		if _, err := db.Exec("analyze"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -308,4 +314,63 @@ func fillForPlans(t *testing.T, s *Store) {
 	if _, err := s.Finish(ctx, "a", outs); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 20 { // signals
+		if err := s.PauseQueue(ctx, "paused", i%2 == 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStatsForgotten runs ANALYZE on tables of one row, which would make SQLite read them whole for ever.
+func TestStatsForgotten(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	db := openPool(t, path)
+	s := newStore(t, db)
+	fill(t, s, 1)
+	jobs, err := s.Claim(ctx, driver.ClaimQuery{Queues: []string{"default"}, Limit: 1, Server: "a"})
+	if err != nil || len(jobs) != 1 {
+		t.Fatal(jobs, err)
+	}
+	if _, err := s.Finish(ctx, "a", []driver.Outcome{{Ref: jobs[0].Ref, State: driver.Succeeded}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("create table own (id integer primary key, x); create index own_x on own (x); insert into own values (1, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	analyze := func() {
+		t.Helper()
+		if _, err := db.Exec("analyze"); err != nil {
+			t.Fatal(err)
+		}
+		if notes(t, db, "kiln_done") == 0 {
+			t.Fatal("ANALYZE noted nothing about the store's tables, so this test shows nothing")
+		}
+	}
+	forgotten := func(when string) {
+		t.Helper()
+		if n := notes(t, db, "kiln_%"); n != 0 {
+			t.Errorf("%s %d notes are left", when, n)
+		}
+		if notes(t, db, "own") == 0 {
+			t.Errorf("%s the notes on another table are gone", when)
+		}
+		checkPlan(t, openPool(t, path), "locate "+when, s.texts.SQL("locate"))
+	}
+	analyze()
+	if _, err := s.Heartbeat(ctx, driver.ServerInfo{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	forgotten("after a heartbeat")
+	analyze()
+	newStore(t, db)
+	forgotten("after New")
+}
+
+func notes(t *testing.T, db *sql.DB, table string) (n int) {
+	t.Helper()
+	if err := db.QueryRow("select count(*) from sqlite_stat1 where tbl like ?", table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -31,6 +31,9 @@ func (s *Store) Heartbeat(ctx context.Context, info driver.ServerInfo) (driver.D
 			int64(info.Workers), int64(info.Running), started, w.nowAt); err != nil {
 			return err
 		}
+		if err := forgetStats(w.ctx, w.db, s.tables); err != nil {
+			return err
+		}
 		if d.Leases, err = w.leases(info.ID); err != nil {
 			return err
 		}

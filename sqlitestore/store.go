@@ -18,6 +18,7 @@ import (
 type Store struct {
 	db     *sql.DB
 	prefix string
+	tables []string
 	texts  *texts
 	clock  *clock
 	file   *file
@@ -56,12 +57,15 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, prefix: c.prefix, texts: texts, clock: &clock{source: c.clock}, bus: c.bus, origin: 1 + rand.Int64N(1<<62)}
+	if s.tables, err = tablesOf(c.prefix); err != nil {
+		return nil, err
+	}
 	if err := s.prepare(ctx, &c); err != nil {
 		return nil, err
 	}
 	s.writer = newWriter(s)
 	s.hub.changed = s.writer.poke
-	if s.writer.session, err = openSession(ctx, db); err != nil {
+	if err := s.writer.connect(ctx); err != nil {
 		return nil, err
 	}
 	if s.bus != nil {

@@ -38,13 +38,12 @@ func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]dr
 	if err := t.usable(ctx); err != nil {
 		return nil, err
 	}
-	// Signals carry no origin: this process, too, sees the commit by them.
 	w := newWork(ctx, t.store.texts, t.tx, t.store.clock.now(), 0)
 	out, err := insertGuarded(w, jobs)
 	if err != nil {
 		return nil, explainTx(err)
 	}
-	t.events = append(t.events, w.events...)
+	t.events = append(t.events, w.events.list...)
 	return out, nil
 }
 
@@ -79,7 +78,7 @@ func (w *work) guarded(fn func() error) error {
 	err := fn()
 	end := []string{"release kiln"}
 	if err != nil {
-		before.seen = nil
+		before.events.seen, before.signals.seen = nil, nil
 		*w = before
 		end = []string{"rollback to kiln", "release kiln"}
 	}

@@ -20,14 +20,31 @@ type work struct {
 	now   time.Time
 	nowAt int64
 
-	lastID   int64
-	idsRead  bool
-	idsTaken bool
-	stats    map[string]*counters
-	events   []driver.Event
-	seen     map[driver.Event]bool
-	// signal is the number of the last signal written, 0 for none.
-	signal int64
+	// firstID and lastID bound the ids that were given out; idsRead says that lastID is known.
+	firstID, lastID int64
+	idsRead         bool
+	stats           map[string]*counters
+	// events are told to this process after the commit. Those that a look at new jobs does not show are also written as
+	// signals for other processes; signal is the number of the last one.
+	events, signals eventSet
+	signal          int64
+}
+
+// eventSet collects events, each once.
+type eventSet struct {
+	list []driver.Event
+	seen map[driver.Event]bool
+}
+
+func (s *eventSet) add(e driver.Event) {
+	if n := len(s.list); n > 0 && s.list[n-1] == e || s.seen[e] {
+		return
+	}
+	if s.seen == nil {
+		s.seen = map[driver.Event]bool{}
+	}
+	s.seen[e] = true
+	s.list = append(s.list, e)
 }
 
 // counters are what one transaction adds to the statistics of a server.
@@ -37,32 +54,25 @@ func newWork(ctx context.Context, t *texts, db querier, now time.Time, origin in
 	return &work{runner: runner{ctx, db, t}, now: now, nowAt: storekit.Micros(now), origin: origin}
 }
 
-// takeIDs returns the id before the first of n new ones.
+// takeIDs returns the id before the first of n new ones. Ids go on from the newest job, or from the newest that was pruned:
+// so an insert writes no counter, which would be one more page of its transaction.
 func (w *work) takeIDs(n int) (int64, error) {
 	if !w.idsRead {
 		if _, err := w.one("ids_last", nil, &w.lastID); err != nil {
 			return 0, err
 		}
 		w.idsRead = true
+		w.firstID = w.lastID + 1
 	}
-	first := w.lastID
+	before := w.lastID
 	w.lastID += int64(n)
-	w.idsTaken = true
-	return first, nil
+	return before, nil
 }
 
-// event remembers to tell of something after the commit, once.
+// event remembers to tell of something after the commit, in this process and in others.
 func (w *work) event(e driver.Event) {
-	if n := len(w.events); n > 0 && w.events[n-1] == e {
-		return
-	}
-	if w.seen == nil {
-		w.seen = map[driver.Event]bool{}
-	}
-	if !w.seen[e] {
-		w.seen[e] = true
-		w.events = append(w.events, e)
-	}
+	w.events.add(e)
+	w.signals.add(e)
 }
 
 func (w *work) ready(queue string) { w.event(driver.Event{Kind: driver.JobsReady, Queue: queue}) }
@@ -95,14 +105,8 @@ func (w *work) count(server string, stat storekit.Stat, n int64) {
 	}
 }
 
-// finish writes what the transaction writes once: the ids given out, the statistics, and the signals for other processes.
+// finish writes what the transaction writes once: the statistics, and the signals for other processes.
 func (w *work) finish() error {
-	if w.idsTaken {
-		if err := w.exec("ids_take", w.lastID); err != nil {
-			return err
-		}
-		w.idsTaken = false
-	}
 	if err := w.writeStats(); err != nil {
 		return err
 	}
@@ -132,7 +136,7 @@ func (w *work) writeStats() error {
 const mostSignals = 50
 
 func (w *work) writeSignals() error {
-	events := w.events
+	events := w.signals.list
 	if len(events) > mostSignals {
 		events = []driver.Event{{Kind: driver.Resync}}
 	}

@@ -2,14 +2,11 @@ package sqlitestore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/kilnjobs/kiln/driver"
 )
 
 const (
@@ -104,19 +101,14 @@ func (w *writer) loop() {
 			return
 		case <-w.wake:
 		case <-tick:
-			w.watch.due = true
 			timer.Reset(watchEvery)
 		}
-		if w.watch.due {
-			w.look()
-		}
+		w.look()
 		// Callers that were just answered come back at once; a moment later their next calls share a transaction.
 		runtime.Gosched()
 		for calls := w.next(); len(calls) > 0 && w.ctx.Err() == nil; calls = w.next() {
 			w.write(calls)
-			if w.watch.overdue() {
-				w.look()
-			}
+			w.look()
 			runtime.Gosched()
 		}
 	}
@@ -163,11 +155,11 @@ func (w *writer) transact(calls []*call) {
 		err = w.commit(work)
 	}
 	if err == nil {
-		w.s.hub.publish(work.events)
+		w.s.hub.publish(work.events.list)
 		for _, c := range calls {
 			c.finish(nil)
 		}
-		w.watch.wrote(work.signal)
+		w.watch.wrote(work)
 		return
 	}
 	w.rollback(err)
@@ -215,6 +207,7 @@ func (w *writer) begin(calls []*call) []*call {
 			return nil
 		}
 		wait = min(wait+courtesy, 5*courtesy)
+		w.look()
 	}
 	w.blockedSince.Store(0)
 	taken := calls[:0:0]
@@ -242,15 +235,24 @@ func (w *writer) waiting(calls []*call) []*call {
 	return left
 }
 
+// connect takes a connection for the writer out of the pool.
+func (w *writer) connect(ctx context.Context) error {
+	session, err := openSession(ctx, w.s.db)
+	if err != nil {
+		return fmt.Errorf("sqlitestore: the writer's connection: %w", err)
+	}
+	w.session = session
+	w.watch.forget()
+	_ = forgetStats(ctx, session, w.s.tables) // somebody else writes just now; the next heartbeat tries again
+	return nil
+}
+
 // open begins a transaction on the writer's connection, a new one if need be, and looks whether the file is still there.
 func (w *writer) open() error {
 	if w.session == nil {
-		session, err := openSession(w.ctx, w.s.db)
-		if err != nil {
-			return fmt.Errorf("sqlitestore: the writer's connection: %w", err)
+		if err := w.connect(w.ctx); err != nil {
+			return err
 		}
-		w.session = session
-		w.watch.forget()
 	}
 	if _, err := w.session.ExecContext(context.Background(), "begin immediate"); err != nil {
 		if isLost(err) {
@@ -331,6 +333,3 @@ func (w *writer) pause(d time.Duration) bool {
 		return true
 	}
 }
-
-// gone reports whether err says that the file was taken away.
-func gone(err error) bool { return errors.Is(err, driver.ErrGone) }

@@ -292,14 +292,15 @@ create table {prefix}totals (
 ) strict;
 insert into {prefix}totals values (1, 0, 0, 0, 0);
 
--- The last job id that was given out. Ids are never used again, whatever retention removes.
+-- The newest id among the jobs that retention has removed. Ids go on from it or from the newest job, so that none is used
+-- again.
 create table {prefix}ids (
     id            integer primary key check (id = 1),
     last          integer not null
 ) strict;
 insert into {prefix}ids values (1, 0);
 
--- What other processes are to be told, in order. The newest thousands are kept, never none, so that seq only grows.
+-- What other processes are to be told and cannot see by the ids of new jobs, in order. The newest thousands are kept, never none, so that seq only grows.
 create table {prefix}signals (
     seq           integer primary key,
     origin        integer not null,

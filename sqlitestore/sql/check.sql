@@ -66,8 +66,6 @@ select id, name || ' of no job' from (
 select id, 'history of ' || count(*) || ' entries' from {prefix}history group by id having count(*) > ?1 limit 5;
 
 -- name: check_counters
-select last, 'last id below the ids of jobs' from {prefix}ids where last < (select coalesce(max(id), 0) from {prefix}jobs)
-union all
 select 0, 'totals below the statistics' from {prefix}totals t
 where t.succeeded < (select coalesce(sum(succeeded), 0) from {prefix}stats)
     or t.failed < (select coalesce(sum(failed), 0) from {prefix}stats)

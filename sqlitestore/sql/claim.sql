@@ -14,7 +14,8 @@ select kind from lane where kind is not null;
 
 -- name: claim_pick
 -- The next jobs of several lanes in one order. The recursion is a priority queue: it begins with the head of each lane, and
--- each job that is taken brings in the one behind it.
+-- each job that is taken brings in the one behind it. (Pairs of columns
+-- are compared column by column: SQLite seeks by a pair only if it is compared with constants.)
 with recursive
 line (kind, rank, id) as (
     select k.value, -j.priority, j.id
@@ -23,8 +24,11 @@ line (kind, rank, id) as (
     where not exists (select 1 from {prefix}queues where name = ?1)
     union all
     select line.kind, -j.priority, j.id from line cross join {prefix}jobs j
-    on j.id = (select r.id from {prefix}ready r where r.queue = ?1 and r.kind = line.kind
-        and (r.rank, r.id) > (line.rank, line.id) order by r.rank, r.id limit 1)
+    on j.id = coalesce(
+        (select r.id from {prefix}ready r where r.queue = ?1 and r.kind = line.kind and r.rank = line.rank and r.id > line.id
+            order by r.id limit 1),
+        (select r.id from {prefix}ready r where r.queue = ?1 and r.kind = line.kind and r.rank > line.rank
+            order by r.rank, r.id limit 1))
     order by 2, 3 limit ?3
 )
 select kind from line;

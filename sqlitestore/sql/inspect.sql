@@ -99,8 +99,10 @@ lane (queue, kind, rank) as (
     where j.id = (select id from {prefix}ready where queue >= '' order by queue, kind, rank, id limit 1)
     union all
     select j.queue, j.kind, -j.priority from lane cross join {prefix}jobs j
-    on j.id = (select r.id from {prefix}ready r where (r.queue, r.kind, r.rank) > (lane.queue, lane.kind, lane.rank)
-        order by r.queue, r.kind, r.rank, r.id limit 1)
+    on j.id = coalesce(
+        (select r.id from {prefix}ready r where r.queue = lane.queue and r.kind = lane.kind and r.rank > lane.rank order by r.rank, r.id limit 1),
+        (select r.id from {prefix}ready r where r.queue = lane.queue and r.kind > lane.kind order by r.kind, r.rank, r.id limit 1),
+        (select r.id from {prefix}ready r where r.queue > lane.queue order by r.queue, r.kind, r.rank, r.id limit 1))
 )
 select queue, min((select min(run_at) from (
     select r.run_at from {prefix}ready r

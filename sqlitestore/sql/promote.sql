@@ -2,13 +2,14 @@
 select id, run_at, queue, flags from {prefix}scheduled where run_at <= ?1 order by run_at, id limit ?2;
 
 -- name: promote_ready
--- Due jobs without a limit move as one range.
+-- Due jobs without a limit move as one range. The pair (run_at, id) is written as two conditions, each an index seek of its own:
+-- as a pair SQLite would seek by run_at alone and walk over all jobs that are due at the same instant.
 insert into {prefix}ready (queue, kind, rank, id, flags, claim, attempt, run_at, attempted_at, server)
 select queue, kind, rank, id, flags, claim, attempt, run_at, attempted_at, server
-from {prefix}scheduled where (run_at, id) <= (?1, ?2);
+from {prefix}scheduled where run_at < ?1 or run_at = ?1 and id <= ?2;
 
 -- name: promote_take
-delete from {prefix}scheduled where (run_at, id) <= (?1, ?2);
+delete from {prefix}scheduled where run_at < ?1 or run_at = ?1 and id <= ?2;
 
 -- name: promote_next
 select coalesce(min(run_at), 0) from {prefix}scheduled;

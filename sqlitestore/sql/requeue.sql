@@ -28,8 +28,12 @@ select 0, id from {prefix}awaiting where id > ?1 order by id limit ?2;
 select 0, id from {prefix}failed where id > ?1 order by id limit ?2;
 
 -- name: walk_done
-select finished_at, id from {prefix}done
-where state = ?1 and (finished_at, id) > (?2, ?3) and finished_at <= ?4 order by finished_at, id limit ?5;
+select * from (
+    select finished_at, id from {prefix}done where state = ?1 and finished_at = ?2 and id > ?3 and finished_at <= ?4 order by id limit ?5)
+union all
+select * from (
+    select finished_at, id from {prefix}done where state = ?1 and finished_at > ?2 and finished_at <= ?4 order by finished_at, id limit ?5)
+order by 1, 2 limit ?5;
 
 -- name: queue_pause
 insert into {prefix}queues (name, paused_at) values (?, ?) on conflict (name) do nothing;

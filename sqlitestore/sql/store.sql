@@ -1,10 +1,11 @@
 -- What every transaction may write once at its end.
 
 -- name: ids_last
-select last from {prefix}ids where id = 1;
+select max(last, (select coalesce(max(id), 0) from {prefix}jobs)) from {prefix}ids where id = 1;
 
--- name: ids_take
-update {prefix}ids set last = ? where id = 1;
+-- name: ids_keep
+-- Before jobs are removed: the newest id is not to be given out again.
+update {prefix}ids set last = (select max(id) from {prefix}jobs) where id = 1 and last < (select max(id) from {prefix}jobs);
 
 -- name: stats_add
 insert into {prefix}stats (minute, server, succeeded, failed, deleted, retried) values (?, ?, ?, ?, ?, ?)

@@ -1,0 +1,21 @@
+package ncruces
+
+import (
+	"testing"
+
+	"github.com/kilnjobs/kiln/proof/sqlite"
+
+	_ "github.com/ncruces/go-sqlite3/driver"
+)
+
+var under = sqlite.Driver{
+	DSN: func(path string) string {
+		return "file:" + path + "?_pragma=busy_timeout(5000)&_pragma=synchronous(normal)"
+	},
+	Bare: func(path string) string { return "file:" + path + "?_pragma=busy_timeout(0)" },
+}
+
+func TestSuite(t *testing.T)  { under.Suite(t) }
+func TestPools(t *testing.T)  { under.Pools(t) }
+func TestBusy(t *testing.T)   { under.Busy(t) }
+func TestCommit(t *testing.T) { under.Commit(t) }
