@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
-	"github.com/kilnjobs/kiln/storekit"
 )
 
 // located is one job where it stands: the parts of its row that moving it needs, and its row in the table of its state.
@@ -115,15 +114,6 @@ func (w *work) putDeadline(l *located) error {
 		return nil
 	}
 	return w.exec("insert_deadline", l.deadline, l.id)
-}
-
-// note appends to the job's history, which keeps the newest entries.
-func (w *work) note(id int64, e driver.Entry) error {
-	err := w.exec("history_add", id, storekit.Micros(e.At), string(e.State), int64(e.Attempt), e.Reason, e.Server, e.Actor, e.Error, e.Trace)
-	if err != nil {
-		return err
-	}
-	return w.exec("history_trim", id, int64(storekit.MaxHistory))
 }
 
 // keepOutput stores what a job left.
