@@ -466,6 +466,33 @@ func TestWithoutNotifications(t *testing.T) {
 	})
 }
 
+// TestPollingGoesOnAfterAFullPool pins that a pool whose last claim came back short looks for work again once its workers are
+// free, even if nothing ever hints at it.
+func TestPollingGoesOnAfterAFullPool(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.on(deaf{r.mem})
+		r.handle(func(_ context.Context, j *kiln.Job[task]) error {
+			if j.Args.N == 1 {
+				<-time.After(time.Minute)
+			}
+			return nil
+		})
+		for range 100 {
+			r.enqueue()
+		}
+		if _, err := r.client.Enqueue(t.Context(), task{1}); err != nil {
+			t.Fatal(err)
+		}
+		r.start(kiln.ServerConfig{Queues: map[string]int{"default": 1}})
+		pass(30 * time.Second)
+		id := r.enqueue()
+		pass(29 * time.Second)
+		r.want(id, kiln.Enqueued)
+		pass(3 * time.Second)
+		r.want(id, kiln.Succeeded)
+	})
+}
+
 // TestIdleServerIsQuiet counts what an idle server asks for: at most one query a second, besides heartbeats, leader election
 // and, on the leader, maintenance.
 func TestIdleServerIsQuiet(t *testing.T) {

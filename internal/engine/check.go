@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Check returns what is inconsistent in the server's state, for tests and the simulator.
 func (s *Server) Check() error {
@@ -53,4 +56,19 @@ func (s *Server) Empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.table.held) == 0 && len(s.table.superseded) == 0 && s.outbox.pending == 0 && s.running == 0
+}
+
+// Describe says how the pools stand, for reports of failures.
+func (s *Server) Describe() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for i, p := range s.pools {
+		fmt.Fprintf(&b, "pool %d: running %d of %d, waiting %d, asked %d, more %v", i, p.running, p.workers, len(p.queue), p.asked, p.more)
+		for _, q := range p.picker.queues {
+			fmt.Fprintf(&b, ", %s paused %v idle %v", q.name, q.paused, q.idle)
+		}
+		b.WriteString("; ")
+	}
+	return b.String()
 }

@@ -42,7 +42,8 @@ func (l *lane) Plan(now time.Time) (Call, time.Duration) {
 		return nil, Never
 	}
 	n := p.room(now)
-	if n == 0 {
+	p.parked = n == 0
+	if p.parked {
 		return nil, Never
 	}
 	if wait := l.coolAt.Sub(now); wait > 0 {
@@ -84,6 +85,7 @@ func (l *lane) apply(now time.Time, q driver.ClaimQuery, jobs []driver.Job, err 
 		return wait
 	}
 	l.failing.reset()
+	s.checkFence(now)
 	var begin []*Run
 	got := map[string]int{}
 	for i := range jobs {
@@ -169,4 +171,5 @@ func (s *Server) giveBackQueue(p *pool, now time.Time, which func(*Run) bool) {
 	}
 	clear(p.queue[len(kept):])
 	p.queue = kept
+	p.freed(now)
 }

@@ -48,7 +48,7 @@ func (e *expiry) Plan(now time.Time) (Call, time.Duration) {
 	s.mu.Lock()
 	stuck := e.expire(now)
 	e.giveBack(now)
-	e.fence(now)
+	s.checkFence(now)
 	wait := e.plan(now)
 	s.mu.Unlock()
 	for _, r := range stuck {
@@ -82,13 +82,6 @@ func (e *expiry) giveBack(now time.Time) {
 		if len(p.queue) > 0 && !p.queue[0].heldAt.After(cut) {
 			e.s.giveBackQueue(p, now, func(r *Run) bool { return !r.heldAt.After(cut) })
 		}
-	}
-}
-
-// fence closes the server off when its heartbeats have failed for so long that others may soon take its jobs.
-func (e *expiry) fence(now time.Time) {
-	if s := e.s; s.joined && !s.fenced && now.Sub(s.beatAt) > s.cfg.fenceAfter() {
-		s.fence(now)
 	}
 }
 

@@ -135,6 +135,7 @@ func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 func (h *heartbeat) cancel(r *Run, now time.Time) {
 	if r.phase == ahead {
 		r.pool.drop(r)
+		r.pool.freed(now)
 		h.s.outbox.add(r, driver.Outcome{Ref: r.job.Ref, State: driver.Deleted, Reason: "canceled"}, now)
 		return
 	}
@@ -146,6 +147,15 @@ func (s *Server) lostLease(ref driver.Ref, now time.Time) {
 	r := &Run{server: s, job: driver.Job{Ref: ref}, heldAt: now, heap: -1}
 	s.table.add(r)
 	s.outbox.add(r, driver.Outcome{Ref: ref, State: driver.Enqueued, Refund: true, Reason: "lost"}, now)
+}
+
+// checkFence fences the server when its heartbeats have failed for so long that others may soon take its jobs. Besides the
+// expiry loop, everything that is about to start a job asks it, since a process that stood still may wake up anywhere. The
+// caller holds the lock.
+func (s *Server) checkFence(now time.Time) {
+	if s.joined && !s.fenced && now.Sub(s.beatAt) > s.cfg.fenceAfter() {
+		s.fence(now)
+	}
 }
 
 // fence stops claiming and ends all runs: the store has not heard from this server for so long that it may soon give its jobs

@@ -24,7 +24,9 @@ type pool struct {
 	// asked is the sum of what the claims in flight may bring.
 	asked int
 	// more says that work may be waiting: a hint came, or the last claim was full.
-	more   bool
+	more bool
+	// parked says that a lane found no room and sleeps until there is some, without a poll to wake it.
+	parked bool
 	recent rate
 	lanes  []*lane
 }
@@ -71,8 +73,12 @@ func (p *pool) room(now time.Time) int {
 	return max(n, 0)
 }
 
-// wants reports whether a claim would be worth a try.
-func (p *pool) wants(now time.Time) bool { return p.more && p.room(now) > 0 }
+// freed wakes the lanes when there is room and one of them has a reason to look, or has to start polling again.
+func (p *pool) freed(now time.Time) {
+	if (p.more || p.parked) && p.room(now) > 0 {
+		p.wake()
+	}
+}
 
 // hint says that queues may have work, all of them when none is named.
 func (p *pool) hint(queues ...string) {

@@ -151,6 +151,7 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 		s.stopper.wake.Set()
 		return nil
 	}
+	s.checkFence(now)
 	if s.outbox.full {
 		// Jobs that wait for a worker would only add to the results that cannot be written.
 		s.giveBackAll(now)
@@ -158,9 +159,7 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 	if next = r.pool.next(); next != nil {
 		s.start(next, now)
 	}
-	if r.pool.wants(now) {
-		r.pool.wake()
-	}
+	r.pool.freed(now)
 	return next
 }
 
@@ -179,6 +178,7 @@ func (s *Server) lose(r *Run, now time.Time) {
 	switch r.phase {
 	case ahead:
 		r.pool.drop(r)
+		r.pool.freed(now)
 		s.table.remove(r)
 	case running:
 		r.lost = true

@@ -201,8 +201,7 @@ func (n *node) end(w *world, r *running) error {
 	return rec.broken
 }
 
-// leave takes a server that has shut down out of the cluster. A clean shutdown leaves no lease behind, unless the answer to a
-// claim was lost, in which case the server cannot know of it and its unregistering makes it an orphan.
+// leave takes a server that has shut down out of the cluster. Without faults it leaves nothing behind: no lease and no row.
 func (n *node) leave(w *world) error {
 	w.remove(n)
 	w.logf("%s has left", n.id)
@@ -218,7 +217,13 @@ func (n *node) leave(w *world) error {
 			return fmt.Errorf("%s shut down without a fault and left job %d processing", n.id, r.ID)
 		}
 	}
-	return nil
+	servers, err := w.store.Servers(context.Background())
+	for _, s := range servers {
+		if s.ID == n.id {
+			return fmt.Errorf("%s shut down without a fault and is still registered", n.id)
+		}
+	}
+	return err
 }
 
 func (n *node) begin(w *world, what string) { w.logf("%s: %s", n.id, what) }

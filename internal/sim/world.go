@@ -186,7 +186,7 @@ func (w *world) unfinished() string {
 func (w *world) cluster() string {
 	var b strings.Builder
 	for _, n := range w.nodes {
-		fmt.Fprintf(&b, "\n%s: stopping %v, health %v, %+v", n.id, n.stopping, n.engine.Healthy(), n.engine.Stats())
+		fmt.Fprintf(&b, "\n%s: stopping %v, health %v, %+v\n  %s", n.id, n.stopping, n.engine.Healthy(), n.engine.Stats(), n.engine.Describe())
 		for _, l := range n.loops {
 			fmt.Fprintf(&b, "\n  %s: due in %s, calling %v, answered %v", l.loop.Name(), l.dueAt.Sub(w.now), l.call != nil, l.apply != nil)
 		}

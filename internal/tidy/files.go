@@ -109,6 +109,9 @@ var machinePath = regexp.MustCompile(`(^|[^\w.~/-])(/(home|Users|work|root)/\w|[
 func checkPaths(t *Tree) []string {
 	var broken []string
 	for _, name := range t.Names(text) {
+		if strings.IndexByte(t.Files[name], 0) >= 0 {
+			continue // a program that was built here, not a text
+		}
 		for i, line := range lines(t.Files[name]) {
 			if m := machinePath.FindStringSubmatch(line); m != nil {
 				broken = append(broken, fmt.Sprintf("%s:%d: %s… is a path of one machine", name, i+1, m[2]))

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// machine prints where the figures come from, and how long a durable write takes here.
+func machine(w io.Writer) {
+	cpu := "unknown CPU"
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(b)) {
+			if name, ok := strings.CutPrefix(line, "model name\t: "); ok {
+				cpu = strings.TrimSpace(name)
+				break
+			}
+		}
+	}
+	fmt.Fprintf(w, "%s, %d cores, %s, %s\n", cpu, runtime.NumCPU(), runtime.Version(), time.Now().Format(time.DateOnly))
+	if d, err := syncTime(); err == nil {
+		fmt.Fprintf(w, "a durable write of 4 KiB takes %.2f ms (median of 50)\n", float64(d)/float64(time.Millisecond))
+	}
+}
+
+func syncTime() (time.Duration, error) {
+	f, err := os.Create(filepath.Join(os.TempDir(), fmt.Sprintf("kiln-bench-sync-%d", os.Getpid())))
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	page := make([]byte, 4096)
+	var took []time.Duration
+	for range 50 {
+		begin := time.Now()
+		if _, err := f.Write(page); err != nil {
+			return 0, err
+		}
+		if err := f.Sync(); err != nil {
+			return 0, err
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
+}
+
+// show prints a scenario's medians with their ranges, and how many times better kiln on the same database is.
+func show(w io.Writer, sc scenario, chosen []system, values map[string][]float64) {
+	fmt.Fprintf(w, "%s (%s)\n", sc.name, sc.unit)
+	kiln := median(values[kilnSQLite.name])
+	for _, sys := range chosen {
+		v := values[sys.name]
+		ratio := ""
+		if sys.name != kilnSQLite.name && kiln > 0 {
+			better := kiln / median(v)
+			if sc.seconds {
+				better = median(v) / kiln
+			}
+			ratio = fmt.Sprintf("   kiln-sqlite is %.2f×", better)
+		}
+		fmt.Fprintf(w, "  %-20s %12s  [%s … %s]%s\n", sys.name, number(median(v)), number(slices.Min(v)), number(slices.Max(v)), ratio)
+	}
+	fmt.Fprintln(w)
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(v))
+	if len(s)%2 == 1 {
+		return s[len(s)/2]
+	}
+	return (s[len(s)/2-1] + s[len(s)/2]) / 2
+}
+
+func number(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.3f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
