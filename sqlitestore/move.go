@@ -12,7 +12,6 @@ type located struct {
 	state               driver.State
 	queue, kind         string
 	rank                int64
-	maxAttempts         int64
 	deadline, batch     int64
 	recurring, limitKey string
 	tags                string
@@ -33,7 +32,7 @@ const (
 func (w *work) locate(id int64) (l located, ok bool, err error) {
 	l.id = id
 	var priority int64
-	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.maxAttempts, &l.deadline, &l.batch, &l.recurring,
+	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring,
 		&l.limitKey, &l.tags, &l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel)
 	l.rank = -priority
 	if ok && l.state == "" {
