@@ -57,7 +57,7 @@ func checkJob(j *InsertParams, index, total int) error {
 	if j.MaxAttempts < 1 {
 		return fmt.Errorf("%w: MaxAttempts %d is below 1", ErrInvalid, j.MaxAttempts)
 	}
-	if !json.Valid(j.Args) {
+	if !ValidJSON(j.Args) {
 		return fmt.Errorf("%w: Args %s is not valid JSON", ErrInvalid, quote(string(j.Args)))
 	}
 	if err := checkMeta(j.Meta); err != nil {
@@ -74,6 +74,10 @@ func checkJob(j *InsertParams, index, total int) error {
 	}
 	return checkParents(j.Parents, index, total)
 }
+
+// ValidJSON reports whether b is JSON that every store can keep: valid, and in UTF-8, which encoding/json does not insist on
+// inside of strings.
+func ValidJSON(b []byte) bool { return json.Valid(b) && utf8.Valid(b) }
 
 func checkLimit(j *InsertParams) error {
 	if err := checkText("LimitKey", j.LimitKey); err != nil {

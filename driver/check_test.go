@@ -43,6 +43,7 @@ var refusals = []struct {
 	{"blank args", with(func(j *driver.InsertParams) { j.Args = []byte(" ") }), []string{`Args " "`, "not valid JSON"}},
 	{"broken args", with(func(j *driver.InsertParams) { j.Args = []byte(`{"a":`) }), []string{`Args "{\"a\":"`, "not valid JSON"}},
 	{"two documents", with(func(j *driver.InsertParams) { j.Args = []byte(`{}{}`) }), []string{`Args "{}{}"`, "not valid JSON"}},
+	{"args that are not UTF-8", with(func(j *driver.InsertParams) { j.Args = []byte("\"\xff\"") }), []string{`Args "\"\xff\""`, "not valid JSON"}},
 	{"empty meta key", with(func(j *driver.InsertParams) { j.Meta = map[string]string{"": "v"} }), []string{"Meta has an empty key"}},
 	{"meta key with NUL", with(func(j *driver.InsertParams) { j.Meta = map[string]string{"k\x00": "v"} }), []string{"Meta key", `"k\x00"`, "NUL"}},
 	{"meta key not UTF-8", with(func(j *driver.InsertParams) { j.Meta = map[string]string{"k\xff": "v"} }), []string{"Meta key", `"k\xff"`, "UTF-8"}},
