@@ -14,7 +14,7 @@ import (
 
 // The floor on SQLite: the statements that the storage model cannot do without, on one connection, with everything prepared, no
 // features, no isolation of callers, no lease times and no statistics.
-var floorSQLite = system{"floor-sqlite", openFloor}
+var floorSQLite = system{"floor-sqlite", false, openFloor}
 
 const (
 	floorBatch  = 1000

@@ -15,6 +15,14 @@ import (
 var systems = []system{kilnMemory, kilnSQLite, floorSQLite, riverSQLiteTuned, riverSQLite}
 
 func main() {
+	if name := os.Getenv(childEnv); name != "" {
+		synchronous = os.Getenv("KILN_BENCH_SYNCHRONOUS")
+		if err := child(name); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	quick := flag.Bool("quick", false, "three rounds of 10,000 jobs, River only tuned")
 	rounds := flag.Int("rounds", 5, "how often each system is measured")
 	jobs := flag.Int("jobs", 50_000, "jobs per round")
@@ -44,12 +52,16 @@ func main() {
 		if !matches(sc.name, *which) {
 			continue
 		}
-		values, err := measure(ctx, sc, chosen, *rounds)
+		able := chosen
+		if sc.shared {
+			able = slices.DeleteFunc(slices.Clone(chosen), func(s system) bool { return !s.shared })
+		}
+		values, err := measure(ctx, sc, able, *rounds)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
-		show(os.Stdout, sc, chosen, values)
+		show(os.Stdout, sc, able, values)
 	}
 }
 
