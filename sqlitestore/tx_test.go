@@ -125,7 +125,8 @@ func TestTxRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := s.Tx(tx)
-	if _, err := w.Insert(ctx, plainJobs(2)); err != nil {
+	out, err := w.Insert(ctx, plainJobs(2))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Rollback(); err != nil {
@@ -137,6 +138,9 @@ func TestTxRollback(t *testing.T) {
 	checked(t, s, 0)
 	if _, err := w.Insert(ctx, plainJobs(1)); err == nil {
 		t.Error("an insert in an ended transaction succeeds")
+	}
+	if id, err := insertOne(s, "a"); err != nil || id <= out[1].ID {
+		t.Errorf("after ids up to %d were rolled back the next is %d, %v", out[1].ID, id, err)
 	}
 }
 

@@ -159,7 +159,7 @@ func (w *writer) attempt(calls []*call) []*call {
 	if len(calls) == 0 {
 		return nil
 	}
-	work := newWork(context.Background(), w.s.texts, w.session, w.s.clock.now(), w.s.origin)
+	work := w.s.newWork(context.Background(), w.session, w.s.origin)
 	err := w.runAll(work, calls)
 	if err == nil {
 		err = w.commit(work)
