@@ -87,7 +87,7 @@ func (s *Store) submit(c *call) error {
 		select {
 		case <-c.done:
 		case <-timer.C:
-			return fmt.Errorf("sqlitestore: the write was under way and its result is not known: %w", c.ctx.Err())
+			return fmt.Errorf("%w: the write was under way: %w", driver.ErrUnknown, c.ctx.Err())
 		}
 	}
 	if c.err != nil {

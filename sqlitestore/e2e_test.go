@@ -19,9 +19,15 @@ func (task) Kind() string { return "task" }
 // serve runs a server until the test ends.
 func serve(t *testing.T, s *Store, handle func(ctx context.Context, j *kiln.Job[task]) error) {
 	t.Helper()
+	start(t, s, kiln.ServerConfig{Backoff: kiln.Constant(2 * time.Second)}, handle)
+}
+
+// start runs a server with settings of its own until the test ends, and returns it.
+func start(t *testing.T, s *Store, cfg kiln.ServerConfig, handle func(ctx context.Context, j *kiln.Job[task]) error) *kiln.Server {
+	t.Helper()
 	mux := kiln.NewMux()
 	kiln.Handle(mux, handle)
-	server, err := kiln.NewServer(kiln.NewClient(s), mux, kiln.ServerConfig{Backoff: kiln.Constant(2 * time.Second)})
+	server, err := kiln.NewServer(kiln.NewClient(s), mux, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +40,7 @@ func serve(t *testing.T, s *Store, handle func(ctx context.Context, j *kiln.Job[
 			t.Errorf("Run returns %v", err)
 		}
 	})
+	return server
 }
 
 // TestServers runs two servers on stores of their own on one file, in virtual time.

@@ -11,6 +11,7 @@ import (
 
 // SQLite's primary result codes that the store acts on.
 const (
+	codeError    = 1
 	codeBusy     = 5
 	codeLocked   = 6
 	codeReadOnly = 8

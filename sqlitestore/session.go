@@ -34,9 +34,7 @@ func openSession(ctx context.Context, db *sql.DB) (*session, error) {
 
 // close gives the connection back as it was.
 func (s *session) close() {
-	for _, stmt := range s.prepared {
-		stmt.Close()
-	}
+	s.finalize()
 	_, err := s.conn.ExecContext(context.Background(), fmt.Sprintf("pragma busy_timeout = %d", s.busyTimeout))
 	if err != nil {
 		s.discard()
@@ -47,7 +45,20 @@ func (s *session) close() {
 
 // discard closes a connection that is in an unknown state instead of giving it back.
 func (s *session) discard() {
+	s.finalize()
 	discard(s.conn)
+}
+
+// finalize closes the statements, which database/sql does not do for those of a single connection. SQLite keeps a connection
+// that is closed before its statements open in secret, with its files and perhaps with the write lock. A connection that
+// database/sql has closed already is left alone: drivers crash when its statements are closed after it.
+func (s *session) finalize() {
+	if s.conn.Raw(func(any) error { return nil }) == nil {
+		for _, stmt := range s.prepared {
+			stmt.Close()
+		}
+	}
+	s.prepared = nil
 }
 
 func discard(conn *sql.Conn) {

@@ -21,9 +21,10 @@ type work struct {
 	now   time.Time
 	nowAt int64
 
-	// firstID and lastID bound the ids that were given out; idsRead says that lastID is known.
+	// firstID and lastID bound the ids that were given out, the first at firstAt; idsRead says that they are known.
 	// given is the newest id that the store has ever given out, in transactions that were rolled back, too.
 	firstID, lastID int64
+	firstAt         int64
 	given           *atomic.Int64
 	idsRead         bool
 	stats           map[string]*counters
@@ -67,7 +68,7 @@ func (w *work) takeIDs(n int) (int64, error) {
 		}
 		w.idsRead = true
 		w.lastID = max(w.lastID, w.given.Load())
-		w.firstID = w.lastID + 1
+		w.firstID, w.firstAt = w.lastID+1, w.nowAt
 	}
 	before := w.lastID
 	w.lastID += int64(n)

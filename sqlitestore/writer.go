@@ -160,19 +160,23 @@ func (w *writer) attempt(calls []*call) []*call {
 		return nil
 	}
 	work := w.s.newWork(context.Background(), w.session, w.s.origin)
-	err := w.runAll(work, calls)
+	fate, err := undone, w.runAll(work, calls)
 	if err == nil {
-		err = w.commit(work)
+		fate, err = w.commit(work)
+	} else {
+		w.rollback(err)
 	}
-	if err == nil {
+	if fate != undone {
+		// Events are hints: those of a commit that perhaps did not happen do no harm.
 		w.s.hub.publish(work.events.list)
-		w.watch.wrote(work)
+		if fate == done {
+			w.watch.wrote(work)
+		}
 		for _, c := range calls {
-			c.finish(nil)
+			c.finish(err)
 		}
 		return nil
 	}
-	w.rollback(err)
 	busy := isBusy(err)
 	if busy {
 		w.otherAt = time.Now()
@@ -262,14 +266,20 @@ func (w *writer) connect(ctx context.Context) error {
 
 // open begins a transaction on the writer's connection, a new one if need be, and looks whether the file is still there.
 func (w *writer) open() error {
-	if w.session == nil {
+	fresh := w.session == nil
+	if fresh {
 		if err := w.connect(w.ctx); err != nil {
 			return err
 		}
 	}
 	if _, err := w.session.ExecContext(context.Background(), "begin immediate"); err != nil {
-		if !isBusy(err) {
-			w.drop() // whatever is wrong with the connection, a new one may do better
+		if isBusy(err) {
+			return err
+		}
+		// Whatever is wrong with the connection, a new one may do better, and nothing has been written.
+		w.drop()
+		if !fresh {
+			return w.open()
 		}
 		return fmt.Errorf("sqlitestore: begin: %w", err)
 	}
@@ -278,28 +288,6 @@ func (w *writer) open() error {
 		return err
 	}
 	return nil
-}
-
-func (w *writer) commit(work *work) error {
-	if err := work.finish(); err != nil {
-		return err
-	}
-	if _, err := w.session.ExecContext(context.Background(), "commit"); err != nil {
-		return fmt.Errorf("sqlitestore: commit: %w", err)
-	}
-	return nil
-}
-
-// rollback ends the transaction after an error. SQLite may have ended it already; a connection that cannot be used any more
-// is exchanged.
-func (w *writer) rollback(cause error) {
-	if w.session == nil {
-		return
-	}
-	_, err := w.session.ExecContext(context.Background(), "rollback")
-	if isLost(cause) || isLost(err) {
-		w.drop()
-	}
 }
 
 func (w *writer) drop() {

@@ -24,3 +24,6 @@ select column1, column2, column3, column4, column5, column6, 0, 0, 0, '' from (v
 
 -- name: insert_deadline
 insert into {prefix}deadlines (deadline, id) values (?, ?);
+
+-- name: insert_stored
+select 1 from {prefix}jobs where id = ? and created_at = ?;
