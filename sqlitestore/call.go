@@ -25,6 +25,10 @@ type call struct {
 	// gives the verdict back on returned.
 	lent     chan *work
 	returned chan error
+	// look, when not nil, reads on the writer's connection, outside of any transaction that writes; of all that it reads it
+	// sees the same state if same is set.
+	look func(r *reader) error
+	same bool
 
 	state   atomic.Int32
 	refused error
@@ -81,6 +85,10 @@ func (s *Store) submit(c *call) error {
 	case <-c.ctx.Done():
 		if c.state.CompareAndSwap(pending, abandoned) {
 			return s.waited(c.ctx.Err())
+		}
+		if c.look != nil {
+			<-c.done // a read shares memory with its caller
+			return c.err
 		}
 		timer := time.NewTimer(grace)
 		defer timer.Stop()

@@ -40,27 +40,56 @@ func (s *Store) withReader(ctx context.Context, same bool, fn func(r *reader) er
 		return err
 	}
 	if conn == nil {
-		var failed error
-		err := s.do(ctx, func(w *work) error {
-			failed = fn(&reader{w.runner, w.now})
-			return nil
-		})
-		return errors.Join(err, failed)
+		return s.submit(&call{ctx: ctx, look: fn, same: same})
 	}
 	defer conn.Close()
-	if same {
-		if _, err := conn.ExecContext(ctx, "begin deferred"); err != nil {
-			return named("begin", err)
-		}
-		defer func() {
-			if _, err := conn.ExecContext(context.Background(), "rollback"); err != nil {
-				discard(conn)
-			}
-		}()
+	err, usable := s.readOn(ctx, conn, same, fn)
+	if !usable {
+		discard(conn)
 	}
-	err = fn(&reader{runner{ctx, conn, s.texts}, s.clock.now()})
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err) // drivers have their own words for an interrupted statement
+	}
+	return err
+}
+
+// readOn runs fn on a connection, in a transaction if it is to see one state, and reports whether that has ended.
+func (s *Store) readOn(ctx context.Context, db querier, same bool, fn func(r *reader) error) (err error, usable bool) {
+	if same {
+		if _, err := db.ExecContext(ctx, "begin deferred"); err != nil {
+			return named("begin", err), true
+		}
+		defer func() {
+			_, failed := db.ExecContext(context.Background(), "rollback")
+			usable = failed == nil
+		}()
+	}
+	return fn(&reader{runner{ctx, db, s.texts}, s.clock.now()}), true
+}
+
+// serve makes the reads that found no connection in the pool. The writer does so also while it waits for the write lock: who
+// reads may be who holds it.
+func (w *writer) serve() {
+	w.mu.Lock()
+	reads := w.reads
+	w.reads = nil
+	w.mu.Unlock()
+	for _, c := range reads {
+		if c.take() {
+			c.finish(w.read(c))
+		}
+	}
+}
+
+func (w *writer) read(c *call) error {
+	if w.session == nil {
+		if err := w.connect(w.ctx); err != nil {
+			return err
+		}
+	}
+	err, usable := w.s.readOn(context.Background(), w.session, c.same, c.look)
+	if !usable || isLost(err) {
+		w.drop()
 	}
 	return err
 }

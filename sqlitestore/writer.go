@@ -26,9 +26,10 @@ type writer struct {
 	s       *Store
 	session *session
 
-	mu     sync.Mutex
-	queue  []*call
-	closed bool
+	mu sync.Mutex
+	// queue holds calls that write, reads those that only read.
+	queue, reads []*call
+	closed       bool
 
 	wake    chan struct{}
 	ctx     context.Context
@@ -53,7 +54,11 @@ func (w *writer) add(c *call) bool {
 		w.mu.Unlock()
 		return false
 	}
-	w.queue = append(w.queue, c)
+	if c.look != nil {
+		w.reads = append(w.reads, c)
+	} else {
+		w.queue = append(w.queue, c)
+	}
 	w.mu.Unlock()
 	w.poke()
 	return true
@@ -104,11 +109,13 @@ func (w *writer) loop() {
 			timer.Reset(watchEvery)
 		}
 		w.look()
+		w.serve()
 		// Callers that were just answered come back at once; a moment later their next calls share a transaction.
 		runtime.Gosched()
 		for calls := w.next(); len(calls) > 0 && w.ctx.Err() == nil; calls = w.next() {
 			w.write(calls)
 			w.look()
+			w.serve()
 			runtime.Gosched()
 		}
 	}
@@ -118,8 +125,8 @@ func (w *writer) loop() {
 func (w *writer) shut() {
 	w.mu.Lock()
 	w.closed = true
-	left := w.queue
-	w.queue = nil
+	left := append(w.queue, w.reads...)
+	w.queue, w.reads = nil, nil
 	w.mu.Unlock()
 	for _, c := range left {
 		c.finish(errClosed)
@@ -225,6 +232,7 @@ func (w *writer) begin(calls []*call) []*call {
 		}
 		wait = min(wait+courtesy, 5*courtesy)
 		w.look()
+		w.serve()
 	}
 	w.blockedSince.Store(0)
 	taken := calls[:0:0]
