@@ -21,6 +21,8 @@ type lane struct {
 	idle backoff
 	// pollAt is when to look without a hint, coolAt when to look again after little was found.
 	pollAt, coolAt time.Time
+	// heard is the number of the last hint before the claim that is under way.
+	heard uint64
 }
 
 func newLane(s *Server, p *pool) *lane {
@@ -57,6 +59,7 @@ func (l *lane) Plan(now time.Time) (Call, time.Duration) {
 		return nil, Never
 	}
 	p.more = false
+	l.heard = p.picker.heard
 	p.asked += limit
 	s.table.claims[l] = now
 	q := driver.ClaimQuery{Queues: queues, Kinds: s.cfg.Kinds, Limit: limit, Server: s.cfg.ID}
@@ -96,7 +99,7 @@ func (l *lane) apply(now time.Time, q driver.ClaimQuery, jobs []driver.Job, err 
 	}
 	s.stats.Claimed += uint64(len(jobs))
 	short := len(jobs) < q.Limit
-	p.picker.took(q.Queues, got, short, now)
+	p.picker.took(q.Queues, got, short, l.heard, now)
 	if short {
 		l.coolAt = now.Add(s.cfg.FetchCooldown)
 	} else {
