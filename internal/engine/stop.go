@@ -17,7 +17,7 @@ const (
 	canceling
 	// abandoning: those that ignored it were reported for.
 	abandoning
-	// flushing: only results are still being written.
+	// flushing: results are still being written, and claims that are under way are heard and given back.
 	flushing
 	// leaving: the server's row is being removed.
 	leaving
@@ -83,7 +83,7 @@ func (p *stopper) Plan(now time.Time) (Call, time.Duration) {
 			}
 			p.enter(flushing, now)
 		case flushing:
-			if wait := p.since.Add(flushTimeout).Sub(now); s.outbox.pending > 0 && wait > 0 {
+			if wait := p.since.Add(flushTimeout).Sub(now); (s.outbox.pending > 0 || len(s.table.claims) > 0) && wait > 0 {
 				return nil, wait
 			}
 			p.lose()
