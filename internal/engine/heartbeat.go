@@ -7,14 +7,15 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// joinLeast is the first wait between attempts of the first heartbeat.
-const joinLeast = 100 * time.Millisecond
+// heartbeatLeast is the first wait after a heartbeat that failed.
+const heartbeatLeast = 100 * time.Millisecond
 
 // heartbeat is the loop that tells the store that the server lives, and learns which jobs the store thinks it runs.
 type heartbeat struct {
 	s    *Server
 	wake *Signal
-	join backoff
+	// join paces attempts of the first heartbeat, failing those of later ones.
+	join, failing backoff
 	// dueAt is when the next heartbeat is due without a reason to hurry.
 	dueAt time.Time
 	// hurry says that an event asked for one at once.
@@ -72,14 +73,15 @@ func (h *heartbeat) apply(began, now time.Time, d driver.Directives, err error) 
 		}
 	}()
 	if err != nil {
-		wait := min(joinLeast, s.cfg.HeartbeatInterval)
+		wait := s.backOff(&h.failing)
 		if !s.joined {
-			wait = min(h.join.wait(), s.cfg.HeartbeatInterval)
+			wait = h.join.wait()
 		}
 		h.dueAt = now.Add(wait)
 		return wait
 	}
 	h.dueAt = began.Add(s.cfg.HeartbeatInterval)
+	h.failing.reset()
 	s.beatAt = began
 	s.lift()
 	h.pause(d.Paused, now)
@@ -162,6 +164,7 @@ func (s *Server) checkFence(now time.Time) {
 // to others. The caller holds the lock.
 func (s *Server) fence(now time.Time) {
 	s.fenced = true
+	s.leader.wake.Set()
 	s.giveBackAll(now)
 	s.table.eachRunning(func(r *Run) { s.lose(r, now) })
 }
