@@ -25,6 +25,30 @@ type Faults struct {
 	Stop bool
 	// Skew lets each server's clock run at half to double speed.
 	Skew bool
+	// Jump lets the store's clock jump by up to an hour, there and back.
+	Jump bool
+	// Rush lets the store's clock run at double speed.
+	Rush bool
+	// Unregister lets an operator remove the rows of servers that are alive.
+	Unregister bool
+	// Refuse is the chance that a result comes back busy or rejected.
+	Refuse float64
+}
+
+// Shape says what the cluster and its jobs are like.
+type Shape struct {
+	// Deaf servers hear nothing from the store.
+	Deaf bool
+	// FetchBatch caps claims.
+	FetchBatch int
+	// Lanes is how many claims of a pool, and finishes of a server, may be under way at once.
+	Lanes int
+	// Retention is how long ended jobs are kept.
+	Retention driver.Retention
+	// Deadlines gives some jobs a deadline.
+	Deadlines bool
+	// Weights are those of the queues in the shared pool.
+	Weights map[string]int
 }
 
 // Config is what a simulation is made of.
@@ -33,6 +57,7 @@ type Config struct {
 	Servers int
 	Jobs    int
 	Faults  Faults
+	Shape   Shape
 	// Chaos is the virtual time with faults. After it the faults end.
 	Chaos time.Duration
 	// Log, if not nil, is told every step.
@@ -64,6 +89,9 @@ type world struct {
 	left  int
 	steps int
 	runs  int
+	// ahead is how far the store's clock has jumped, jumpedAt when it last did.
+	ahead    time.Duration
+	jumpedAt time.Time
 }
 
 // Run runs one simulation and returns the first rule that was broken.
@@ -73,7 +101,7 @@ func Run(cfg Config) (Report, error) {
 		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), start: start, now: start,
 		jobs: map[int64]*jobRecord{}, left: cfg.Jobs,
 	}
-	w.store = memstore.New(memstore.Clock(func() time.Time { return w.now }))
+	w.store = memstore.New(memstore.Clock(w.storeNow))
 	defer w.store.Close()
 	for range cfg.Servers {
 		w.spawn()
@@ -88,6 +116,15 @@ func Run(cfg Config) (Report, error) {
 	return w.report(), nil
 }
 
+// storeNow is the store's clock.
+func (w *world) storeNow() time.Time {
+	passed := w.now.Sub(w.start)
+	if w.cfg.Faults.Rush {
+		passed *= 2
+	}
+	return w.start.Add(passed + w.ahead)
+}
+
 func (w *world) explain(err error) error {
 	return fmt.Errorf("seed %d, after %s and %d steps: %w", w.cfg.Seed, w.now.Sub(w.start), w.steps, err)
 }
@@ -100,6 +137,7 @@ func (w *world) chaos() error {
 		}
 		if w.rng.IntN(400) == 0 {
 			w.disturb()
+			w.disorder()
 		}
 		if err := w.step(); err != nil {
 			return err
@@ -176,6 +214,9 @@ func (w *world) done() bool {
 func (w *world) unfinished() string {
 	for _, id := range w.order {
 		if r, err := w.store.Job(context.Background(), id); err != nil || !r.State.Final() {
+			if w.pruned(err) {
+				continue
+			}
 			return fmt.Sprintf("job %d is %s, attempt %d of %d, server %q, history %+v", id, r.State, r.Attempt, r.MaxAttempts, r.Server, r.History)
 		}
 	}
@@ -258,6 +299,9 @@ func (w *world) rule(n *node) faultstore.Rule {
 
 // hear passes an event to every server that can hear it; events are hints, so some are lost.
 func (w *world) hear(e driver.Event) {
+	if w.cfg.Shape.Deaf {
+		return
+	}
 	for _, n := range w.nodes {
 		if !n.frozen(w) && w.rng.IntN(3) > 0 {
 			n.engine.Hear(e)
