@@ -82,13 +82,15 @@ type world struct {
 	start time.Time
 	now   time.Time
 	calm  bool
-	nodes []*node
-	born  int
-	jobs  map[int64]*jobRecord
-	order []int64
-	left  int
-	steps int
-	runs  int
+	// calmAt is when the faults ended.
+	calmAt time.Time
+	nodes  []*node
+	born   int
+	jobs   map[int64]*jobRecord
+	order  []int64
+	left   int
+	steps  int
+	runs   int
 	// ahead is how far the store's clock has jumped, jumpedAt when it last did.
 	ahead    time.Duration
 	jumpedAt time.Time
@@ -148,7 +150,7 @@ func (w *world) chaos() error {
 
 // settle ends the faults: frozen servers go on, queues are open, and there is at least one server to do the rest.
 func (w *world) settle() {
-	w.calm = true
+	w.calm, w.calmAt = true, w.now
 	for w.left > 0 {
 		w.insert()
 	}
@@ -269,6 +271,9 @@ func (w *world) check() error {
 		if err := n.engine.Check(); err != nil {
 			return fmt.Errorf("server %s: %w", n.id, err)
 		}
+	}
+	if err := w.prompt(); err != nil {
+		return err
 	}
 	return w.store.Check(context.Background())
 }
