@@ -164,6 +164,9 @@ func (n *node) Start(r *engine.Run) {
 	w.runs++
 	w.jobs[r.Job().ID].started(w, n, r)
 	length := time.Duration(w.rng.IntN(200)) * time.Millisecond
+	if w.cfg.Shape.Fast {
+		length /= 100
+	}
 	switch w.rng.IntN(20) {
 	case 0:
 		length = time.Duration(w.rng.IntN(90)) * time.Second

@@ -43,7 +43,7 @@ func vary(cfg *Config) {
 	}
 	sometimes := func() bool { return rng.IntN(3) == 0 }
 	s, f := &cfg.Shape, &cfg.Faults
-	s.Deaf, s.Deadlines = sometimes(), sometimes()
+	s.Deaf, s.Fast, s.Deadlines = sometimes(), sometimes(), sometimes()
 	s.FetchBatch, s.Lanes = rng.IntN(4), rng.IntN(4)
 	s.Weights = []map[string]int{nil, {}, {"a": 1 + rng.IntN(9), "b": 1 + rng.IntN(9)}}[rng.IntN(3)]
 	if sometimes() {

@@ -39,6 +39,8 @@ type Faults struct {
 type Shape struct {
 	// Deaf servers hear nothing from the store.
 	Deaf bool
+	// Fast handlers let pools take jobs ahead.
+	Fast bool
 	// FetchBatch caps claims.
 	FetchBatch int
 	// Lanes is how many claims of a pool, and finishes of a server, may be under way at once.
