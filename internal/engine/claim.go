@@ -75,6 +75,7 @@ func (l *lane) apply(now time.Time, q driver.ClaimQuery, jobs []driver.Job, err 
 	}
 	if err != nil {
 		p.more = true
+		s.doubt = true
 		wait := s.backOff(&l.failing)
 		l.retryAt = now.Add(wait)
 		s.mu.Unlock()

@@ -24,6 +24,8 @@ type heartbeat struct {
 	number uint64
 	// busy says that one is in flight.
 	busy bool
+	// certain says that since it began no claim can have brought anything: the server is stopping, and none was under way.
+	certain bool
 }
 
 func (h *heartbeat) Name() string  { return "heartbeat" }
@@ -47,6 +49,7 @@ func (h *heartbeat) Plan(now time.Time) (Call, time.Duration) {
 	}
 	h.hurry = false
 	h.busy = true
+	h.certain = s.stopping && len(s.table.claims) == 0
 	h.number++
 	info := s.info()
 	s.table.settled = map[driver.Ref]struct{}{}
@@ -123,10 +126,11 @@ func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 			}
 			continue
 		}
-		if _, ok := s.table.settled[l.Ref]; !ok && l.Age > youngest && s.table.held[l.ID] == nil {
+		if _, ok := s.table.settled[l.Ref]; !ok && (h.certain || l.Age > youngest) && s.table.held[l.ID] == nil {
 			s.lostLease(l.Ref, now)
 		}
 	}
+	s.doubt = s.doubt && !h.certain
 	unlisted := func(r *Run) bool { return r.phase != ended && r.beat != h.number && r.heldAt.Before(began) }
 	for _, r := range s.table.runs(unlisted) {
 		s.lose(r, now)

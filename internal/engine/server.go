@@ -28,6 +28,9 @@ type Server struct {
 	join   chan struct{}
 	// beatAt is when the last heartbeat that got through began.
 	beatAt time.Time
+	// doubt says that the store may think that the server holds a job that it does not: the answer to a claim was lost, or the
+	// result of a run was dropped.
+	doubt bool
 	// fenced says that heartbeats failed for so long that the server has stopped itself.
 	fenced bool
 	// gone is set while the store says that it was taken away.
