@@ -90,13 +90,13 @@ func TestCaseB008(t *testing.T) {
 func TestCaseB010(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		r.handle(func(context.Context, *kiln.Job[task]) error { return nil })
-		for range 3500 {
+		for range 1600 {
 			r.enqueue()
 		}
 		r.beat("live")
-		healthy := r.seize("live", 3000, true)
+		healthy := r.seize("live", 1500, true)
 		pass(time.Hour)
-		orphans := r.seize("dead", 500, false)
+		orphans := r.seize("dead", 100, false)
 		r.start(kiln.ServerConfig{})
 		pass(4 * time.Second)
 		for _, j := range orphans {

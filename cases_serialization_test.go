@@ -62,7 +62,7 @@ func TestCaseB041(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := r.start(kiln.ServerConfig{})
-		pass(48 * time.Hour)
+		pass(2 * time.Hour)
 		if rec := r.want(id, kiln.Enqueued); rec.Attempt != 0 {
 			t.Errorf("attempt %d", rec.Attempt)
 		}

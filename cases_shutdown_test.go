@@ -69,7 +69,7 @@ func TestCaseB061(t *testing.T) {
 		}, kiln.Constant(time.Millisecond))
 		s := r.start(kiln.ServerConfig{})
 		r.start(kiln.ServerConfig{})
-		for range 3000 {
+		for range 1000 {
 			r.enqueue()
 			id := 1 + rng.Int64N(40)
 			switch rng.IntN(3) {
