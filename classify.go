@@ -100,7 +100,7 @@ func success(output json.RawMessage) driver.Outcome {
 	switch {
 	case len(output) > maxOutput:
 		problem = fmt.Sprintf("kiln: output has %d bytes of JSON, more than %d", len(output), maxOutput)
-	case len(output) > 0 && !json.Valid(output):
+	case len(output) > 0 && !driver.ValidJSON(output):
 		problem = fmt.Sprintf("kiln: output %s is not JSON", quote(string(output)))
 	default:
 		return driver.Outcome{State: driver.Succeeded, Output: output}

@@ -35,6 +35,7 @@ func TestClassify(t *testing.T) {
 		{name: "success after cancel", attempt: 1, cause: ErrCanceled, want: driver.Outcome{State: Succeeded}},
 		{name: "success after shutdown", attempt: 1, cause: ErrShutdown, want: driver.Outcome{State: Succeeded}},
 		{name: "output is not JSON", attempt: 1, output: `{`, want: driver.Outcome{State: Failed, Reason: "output rejected", Error: `kiln: output "{" is not JSON`}},
+		{name: "output is not UTF-8", attempt: 1, output: "\"\xff\"", want: driver.Outcome{State: Failed, Reason: "output rejected", Error: `kiln: output "\"\xff\"" is not JSON`}},
 		{name: "timeout", attempt: 1, cause: ErrTimeout, err: errPlain, want: driver.Outcome{State: Scheduled, Reason: "retry", Delay: time.Minute, Error: "kiln: job timed out: plain"}},
 		{name: "timeout on the last attempt", attempt: 3, cause: ErrTimeout, err: errPlain, want: driver.Outcome{State: Failed, Reason: "exhausted", Error: "kiln: job timed out: plain"}},
 		{name: "permanent after timeout", attempt: 1, cause: ErrTimeout, err: Permanent(errPlain), want: driver.Outcome{State: Failed, Reason: "permanent", Error: "kiln: job timed out: plain"}},

@@ -50,6 +50,8 @@ type RawJob = Job[json.RawMessage]
 type run struct {
 	client *Client
 	ref    driver.Ref
+	// raw is the form that middleware sees, nil for a job built by hand.
+	raw *RawJob
 
 	mu     sync.Mutex
 	output json.RawMessage
@@ -119,25 +121,36 @@ func (j *Job[T]) SetParam(ctx context.Context, key string, v any) error {
 	defer r.mu.Unlock()
 	if j.Meta == nil {
 		j.Meta = map[string]string{}
+		if r.raw != nil && r.raw.Meta == nil {
+			// Both forms share the map, so that middleware sees what the handler keeps.
+			r.raw.Meta = j.Meta
+		}
 	}
 	j.Meta[key] = string(encoded)
 	return nil
 }
 
-// rawJob makes the handler's view of a claimed job.
-func rawJob(c *Client, job *driver.Job) *RawJob {
-	meta := job.Meta
-	if meta == nil {
-		// The typed form shares the map, so that middleware sees what SetParam adds.
-		meta = map[string]string{}
+// invocation is everything that one run of a handler needs from the root package, in one piece.
+type invocation struct {
+	raw RawJob
+	run run
+	ctx jobContext
+}
+
+// invoke makes the handler's view of a claimed job and its context.
+func invoke(ctx context.Context, c *Client, job *driver.Job) *invocation {
+	v := &invocation{
+		raw: RawJob{
+			ID: job.ID, Kind: job.Kind, Queue: job.Queue, Priority: job.Priority,
+			Attempt: job.Attempt, MaxAttempts: job.MaxAttempts, CreatedAt: job.CreatedAt, RunAt: job.RunAt,
+			BatchID: job.BatchID, RecurringID: job.RecurringID, Parents: job.Parents,
+			Meta: job.Meta, Tags: job.Tags, Title: job.Title, Args: json.RawMessage(job.Args),
+		},
+		run: run{client: c, ref: job.Ref},
 	}
-	return &RawJob{
-		ID: job.ID, Kind: job.Kind, Queue: job.Queue, Priority: job.Priority,
-		Attempt: job.Attempt, MaxAttempts: job.MaxAttempts, CreatedAt: job.CreatedAt, RunAt: job.RunAt,
-		BatchID: job.BatchID, RecurringID: job.RecurringID, Parents: job.Parents,
-		Meta: meta, Tags: job.Tags, Title: job.Title, Args: json.RawMessage(job.Args),
-		run: &run{client: c, ref: job.Ref},
-	}
+	v.raw.run, v.run.raw = &v.run, &v.raw
+	v.ctx = jobContext{Context: ctx, client: c, job: &v.raw}
+	return v
 }
 
 // typed decodes a raw job's args. Both forms share meta, output and everything else that a run changes.

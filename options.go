@@ -164,7 +164,11 @@ func (d *draft) setDeadline() {
 
 // deadlineOf reads the deadline that a job carries, the zero time when it has none.
 func deadlineOf(meta map[string]string) time.Time {
-	t, err := time.Parse(time.RFC3339Nano, meta[deadlineKey])
+	text, ok := meta[deadlineKey]
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return time.Time{}
 	}

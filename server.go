@@ -138,10 +138,10 @@ func (r *runner) Run(ctx context.Context, job *driver.Job) driver.Outcome {
 		return driver.Outcome{State: driver.Deleted, Reason: "deadline",
 			Error: fmt.Sprintf("kiln: deadline %s had passed when the job was claimed", t.Format(time.RFC3339Nano))}
 	}
-	raw := rawJob(r.client, job)
+	v := invoke(ctx, r.client, job)
 	// The handler's own panics are caught inside of the middleware; this catches the middleware's.
-	err := recovered(h.fn)(&jobContext{Context: ctx, client: r.client, job: raw}, raw)
-	return classify(ctx, job, err, raw.Output(), r.backoffOf(h))
+	err := recovered(h.fn)(&v.ctx, &v.raw)
+	return classify(ctx, job, err, v.raw.Output(), r.backoffOf(h))
 }
 
 // Exited is the outcome of a handler that called runtime.Goexit: a failed attempt.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,7 +15,7 @@ import (
 
 // The floor on SQLite: the statements that the storage model cannot do without, on one connection, with everything prepared, no
 // features, no isolation of callers, no lease times and no statistics.
-var floorSQLite = system{"floor-sqlite", openFloor}
+var floorSQLite = system{"floor-sqlite", false, openFloor}
 
 const (
 	floorBatch  = 1000
@@ -101,6 +102,8 @@ func (f *floorInstance) insert(ctx context.Context, first int64, n int) error {
 func (f *floorInstance) merge(ctx context.Context) {
 	for range f.wake {
 		for {
+			// Callers that were just answered come back at once, and share the next transaction then.
+			runtime.Gosched()
 			f.mu.Lock()
 			numbers, answers := f.queue, f.pending
 			f.queue, f.pending = nil, nil

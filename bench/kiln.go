@@ -12,12 +12,12 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-var kilnMemory = system{"kiln-memory", func(context.Context, string) (instance, error) {
+var kilnMemory = system{"kiln-memory", false, func(context.Context, string) (instance, error) {
 	s := memstore.New()
 	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { s.Close(); return nil }}, nil
 }}
 
-var kilnSQLite = system{"kiln-sqlite", func(ctx context.Context, dir string) (instance, error) {
+var kilnSQLite = system{"kiln-sqlite", true, func(ctx context.Context, dir string) (instance, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqliteFile)+"?_pragma=busy_timeout(5000)&_pragma=synchronous("+synchronous+")")
 	if err != nil {
 		return nil, err
@@ -29,6 +29,11 @@ var kilnSQLite = system{"kiln-sqlite", func(ctx context.Context, dir string) (in
 	}
 	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { s.Close(); return db.Close() }}, nil
 }}
+
+// newKilnInstance works on a store that somebody else opened and closes.
+func newKilnInstance(s driver.Store) *kilnInstance {
+	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { return nil }}
+}
 
 type kilnInstance struct {
 	store  driver.Store

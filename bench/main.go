@@ -15,12 +15,21 @@ import (
 var systems = []system{kilnMemory, kilnSQLite, floorSQLite, riverSQLiteTuned, riverSQLite}
 
 func main() {
+	if name := os.Getenv(childEnv); name != "" {
+		synchronous = os.Getenv("KILN_BENCH_SYNCHRONOUS")
+		if err := child(name); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	quick := flag.Bool("quick", false, "three rounds of 10,000 jobs, River only tuned")
 	rounds := flag.Int("rounds", 5, "how often each system is measured")
 	jobs := flag.Int("jobs", 50_000, "jobs per round")
 	only := flag.String("systems", "", "comma-separated systems, all by default: "+strings.Join(names(systems), ", "))
 	which := flag.String("scenarios", "", "comma-separated prefixes of scenarios, all by default")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this `file`")
+	size := flag.Int("scale", 0, "instead, measure what must not grow with the store, up to this `many` jobs in it")
 	flag.StringVar(&synchronous, "synchronous", synchronous, "SQLite's durability on all sides: 1 NORMAL, 2 FULL")
 	flag.Parse()
 	if *profile != "" {
@@ -37,6 +46,14 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *size > 0 {
+		machine(os.Stdout)
+		if err := scale(ctx, os.Stdout, *size); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	chosen := pick(systems, *only, *quick)
 	machine(os.Stdout)
 	fmt.Printf("%d rounds, %d jobs, synchronous=%s\n\n", *rounds, *jobs, synchronous)
@@ -44,12 +61,16 @@ func main() {
 		if !matches(sc.name, *which) {
 			continue
 		}
-		values, err := measure(ctx, sc, chosen, *rounds)
+		able := chosen
+		if sc.shared {
+			able = slices.DeleteFunc(slices.Clone(chosen), func(s system) bool { return !s.shared })
+		}
+		values, err := measure(ctx, sc, able, *rounds)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
-		show(os.Stdout, sc, chosen, values)
+		show(os.Stdout, sc, able, values)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 
 // River on SQLite at its defaults, and with the shortest waits that it takes.
 var (
-	riverSQLite = system{"river-sqlite", func(ctx context.Context, dir string) (instance, error) {
+	riverSQLite = system{"river-sqlite", true, func(ctx context.Context, dir string) (instance, error) {
 		return openRiver(ctx, dir, 0, 0)
 	}}
-	riverSQLiteTuned = system{"river-sqlite-tuned", func(ctx context.Context, dir string) (instance, error) {
+	riverSQLiteTuned = system{"river-sqlite-tuned", true, func(ctx context.Context, dir string) (instance, error) {
 		return openRiver(ctx, dir, time.Millisecond, 10*time.Millisecond)
 	}}
 )

@@ -16,11 +16,15 @@ type scenario struct {
 	unit string
 	// seconds says that the value is a duration, of which less is better.
 	seconds bool
+	// shared says that it needs a database which several processes can work on.
+	shared  bool
 	measure func(ctx context.Context, r *round) (float64, error)
 }
 
 // round is one measurement of one scenario on one system.
 type round struct {
+	sys  system
+	dir  string
 	inst instance
 }
 
@@ -58,6 +62,15 @@ func scenarios(n, samples int) []scenario {
 			return r.pickup(ctx, samples, 0.99)
 		}},
 	)
+	for _, count := range []int{1, 2} {
+		list = append(list, scenario{name: fmt.Sprintf("drain-%d-process", count), unit: "jobs/s", shared: true,
+			measure: func(ctx context.Context, r *round) (float64, error) {
+				if err := r.fill(ctx, n); err != nil {
+					return 0, err
+				}
+				return r.drainByProcesses(n, count)
+			}})
+	}
 	if n >= 50_000 {
 		list = append(list, drain("drain-200k", 200_000, 100, 0))
 	}
@@ -196,7 +209,7 @@ func run(ctx context.Context, sc scenario, sys system) (value float64, err error
 	if err != nil {
 		return 0, err
 	}
-	value, err = sc.measure(ctx, &round{inst: inst})
+	value, err = sc.measure(ctx, &round{sys: sys, dir: dir, inst: inst})
 	if shut := inst.close(); err == nil {
 		err = shut
 	}

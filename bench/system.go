@@ -8,6 +8,8 @@ import (
 // system is something that runs jobs.
 type system struct {
 	name string
+	// shared says that several processes can work on one database.
+	shared bool
 	// open makes a fresh database in dir, or attaches to the one that is there.
 	open func(ctx context.Context, dir string) (instance, error)
 }

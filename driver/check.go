@@ -57,7 +57,7 @@ func checkJob(j *InsertParams, index, total int) error {
 	if j.MaxAttempts < 1 {
 		return fmt.Errorf("%w: MaxAttempts %d is below 1", ErrInvalid, j.MaxAttempts)
 	}
-	if !json.Valid(j.Args) {
+	if !ValidJSON(j.Args) {
 		return fmt.Errorf("%w: Args %s is not valid JSON", ErrInvalid, quote(string(j.Args)))
 	}
 	if err := checkMeta(j.Meta); err != nil {
@@ -75,17 +75,24 @@ func checkJob(j *InsertParams, index, total int) error {
 	return checkParents(j.Parents, index, total)
 }
 
+// ValidJSON reports whether b is JSON that every store can keep: valid, and in UTF-8, which encoding/json does not insist on
+// inside of strings.
+func ValidJSON(b []byte) bool { return json.Valid(b) && utf8.Valid(b) }
+
 func checkLimit(j *InsertParams) error {
 	if err := checkText("LimitKey", j.LimitKey); err != nil {
 		return err
 	}
 	for _, n := range []struct {
 		field string
-		value int64
-	}{{"LimitMax", int64(j.LimitMax)}, {"LimitRate", int64(j.LimitRate)}, {"LimitPer", int64(j.LimitPer)}, {"LimitBurst", int64(j.LimitBurst)}} {
+		value int
+	}{{"LimitMax", j.LimitMax}, {"LimitRate", j.LimitRate}, {"LimitBurst", j.LimitBurst}} {
 		if n.value < 0 {
 			return fmt.Errorf("%w: %s %d is below 0", ErrInvalid, n.field, n.value)
 		}
+	}
+	if j.LimitPer < 0 {
+		return fmt.Errorf("%w: LimitPer %s is below 0", ErrInvalid, j.LimitPer)
 	}
 	switch {
 	case j.LimitKey == "":
@@ -116,7 +123,7 @@ func checkParents(parents []Parent, index, total int) error {
 	for _, p := range parents {
 		switch {
 		case p.On&OnFinished == 0:
-			return fmt.Errorf("%w: parent %d has no outcome to wait for (On is %d)", ErrInvalid, p.ID, p.On)
+			return fmt.Errorf("%w: parent %s has no outcome to wait for (On is %d)", ErrInvalid, p.name(), p.On)
 		case p.ID < 0:
 			return fmt.Errorf("%w: parent id %d is below 0", ErrInvalid, p.ID)
 		case p.ID == 0 && (p.Index < 0 || p.Index >= total):
@@ -126,6 +133,14 @@ func checkParents(parents []Parent, index, total int) error {
 		}
 	}
 	return nil
+}
+
+// name says which parent it is: an id, or an index of the call.
+func (p Parent) name() string {
+	if p.ID != 0 {
+		return "id " + strconv.FormatInt(p.ID, 10)
+	}
+	return "index " + strconv.Itoa(p.Index)
 }
 
 // checkCycles looks for a cycle among the index parents with a colour search that keeps its own stack, so that a chain of

@@ -61,9 +61,13 @@ type finisher struct {
 	outs    []driver.Outcome
 	results []driver.Result
 
-	// plain are the ids of jobs that only move to the archive, by state.
-	plain [doneDeleted + 1][]int64
-	// single are the outcomes that take more than that.
+	// ended are the ids of jobs that move to the archive as they are, by state.
+	ended [doneDeleted + 1][]int64
+	// failed, scheduled and enqueued are JSON lists of [id, run time, attempt].
+	failed, scheduled, enqueued []byte
+	// entries are what all of those add to their histories.
+	entries []noted
+	// single are the outcomes that touch other side tables.
 	single []single
 }
 
@@ -76,17 +80,28 @@ func (f *finisher) run(rejected map[int]bool) error {
 	if err := f.settle(rejected); err != nil {
 		return err
 	}
-	for state, ids := range f.plain {
-		if err := f.archive(int64(state), ids); err != nil {
+	for state, ids := range f.ended {
+		if len(ids) == 0 {
+			continue
+		}
+		slices.Sort(ids)
+		list := encodeIDs(ids)
+		if err := f.exec("finish_done", list, int64(state), f.nowAt); err != nil {
 			return err
 		}
+		if err := f.exec("finish_lease", list); err != nil {
+			return err
+		}
+	}
+	if err := f.moveAll(); err != nil {
+		return err
 	}
 	for i := range f.single {
 		if err := f.move(&f.single[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return f.noteAll(f.entries)
 }
 
 // settle reads the leases that the outcomes name and decides what each outcome does.
@@ -99,14 +114,10 @@ func (f *finisher) settle(rejected map[int]bool) error {
 	var index int
 	var claim, attempt, flags int64
 	var cancel bool
-	var server string
-	var name sql.RawBytes
-	err := f.each("finish_read", []any{closeIDs(list)}, func(rows *sql.Rows) error {
-		if err := rows.Scan(&index, &claim, &attempt, &flags, &cancel, &name); err != nil {
+	var server, queue interned
+	return f.each("finish_read", []any{closeIDs(list)}, func(rows *sql.Rows) error {
+		if err := rows.Scan(&index, &claim, &attempt, &flags, &cancel, &server, &queue); err != nil {
 			return err
-		}
-		if server != string(name) {
-			server = string(name)
 		}
 		out := &f.outs[index]
 		if int64(out.Claim) != claim || answered[out.ID] {
@@ -118,37 +129,105 @@ func (f *finisher) settle(rejected map[int]bool) error {
 			return nil
 		}
 		settled, _ := storekit.Settle(out, storekit.Running{
-			Attempt: int(attempt), Server: server, Cancel: cancel, Limited: flags&flagLimit != 0,
+			Attempt: int(attempt), Server: string(server), Cancel: cancel, Limited: flags&flagLimit != 0,
 		}, f.now)
 		f.results[index] = driver.Applied
 		f.count(f.server, settled.Stat, 1)
-		if plainEnd(&settled, attempt, flags) {
-			code := doneCode(settled.State)
-			f.plain[code] = append(f.plain[code], out.ID)
-		} else {
+		if !f.collect(out.ID, &settled, attempt, flags, string(queue)) {
 			f.single = append(f.single, single{index, settled})
 		}
 		return nil
 	})
-	return err
 }
 
-// plainEnd reports whether an outcome only moves its job to the archive, without touching any side table.
-func plainEnd(s *storekit.Settled, attempt, flags int64) bool {
+// interned is a text column that is the same in most rows of a query.
+type interned string
+
+// Scan implements sql.Scanner.
+func (s *interned) Scan(src any) error {
+	switch v := src.(type) {
+	case string:
+		if string(*s) != v {
+			*s = interned(v)
+		}
+	case []byte:
+		if string(*s) != string(v) {
+			*s = interned(v)
+		}
+	default:
+		return fmt.Errorf("text is %T", src)
+	}
+	return nil
+}
+
+// collect notes an outcome that can be written together with others, and is false for one that cannot.
+func (f *finisher) collect(id int64, s *storekit.Settled, attempt, flags int64, queue string) bool {
 	const settles = flagUnique | flagLimit | flagChildren | flagBatch
-	return s.State.Archived() && !s.HasEntry && s.Output == nil && int64(s.Attempt) == attempt && flags&settles == 0
+	if flags&settles != 0 || s.Output != nil {
+		return false
+	}
+	switch {
+	case s.State.Archived():
+		if int64(s.Attempt) != attempt {
+			return false
+		}
+		code := doneCode(s.State)
+		f.ended[code] = append(f.ended[code], id)
+	case s.State == driver.Failed:
+		f.failed = appendMove(f.failed, id, s)
+	case flags&flagDeadline != 0:
+		return false
+	case s.State == driver.Scheduled:
+		f.scheduled = appendMove(f.scheduled, id, s)
+		f.event(driver.Event{Kind: driver.JobsScheduled, Queue: queue})
+	case s.State == driver.Enqueued:
+		f.enqueued = appendMove(f.enqueued, id, s)
+		f.event(driver.Event{Kind: driver.JobsReady, Queue: queue})
+	default:
+		return false
+	}
+	if s.HasEntry {
+		f.entries = append(f.entries, noted{id, s.Entry})
+	}
+	return true
 }
 
-func (f *finisher) archive(state int64, ids []int64) error {
-	if len(ids) == 0 {
-		return nil
+// appendMove adds [id, run time, attempt] to a list.
+func appendMove(list []byte, id int64, s *storekit.Settled) []byte {
+	if len(list) == 0 {
+		list = append(list, "[["...)
+	} else {
+		list = append(list, ",["...)
 	}
-	slices.Sort(ids)
-	list := encodeIDs(ids)
-	if err := f.exec("finish_done", list, state, f.nowAt); err != nil {
-		return err
+	list = strconv.AppendInt(list, id, 10)
+	list = strconv.AppendInt(append(list, ','), storekit.Micros(s.RunAt), 10)
+	list = strconv.AppendInt(append(list, ','), int64(s.Attempt), 10)
+	return append(list, ']')
+}
+
+// moveAll writes the jobs that fail or come back.
+func (f *finisher) moveAll() error {
+	for _, to := range []struct {
+		name string
+		list []byte
+		args []any
+	}{
+		{"finish_failed", f.failed, []any{f.nowAt}},
+		{"finish_scheduled", f.scheduled, nil},
+		{"finish_ready", f.enqueued, nil},
+	} {
+		if len(to.list) == 0 {
+			continue
+		}
+		list := closeIDs(to.list)
+		if err := f.exec(to.name, append([]any{list}, to.args...)...); err != nil {
+			return err
+		}
+		if err := f.exec("finish_moved", list); err != nil {
+			return err
+		}
 	}
-	return f.exec("finish_lease", list)
+	return nil
 }
 
 // move writes one outcome with everything that belongs to it.
@@ -171,7 +250,7 @@ func (f *finisher) move(s *single) error {
 		return err
 	}
 	if s.settled.HasEntry {
-		return f.note(l.id, s.settled.Entry)
+		f.entries = append(f.entries, noted{l.id, s.settled.Entry})
 	}
 	return nil
 }

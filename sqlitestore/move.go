@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
-	"github.com/kilnjobs/kiln/storekit"
 )
 
 // located is one job where it stands: the parts of its row that moving it needs, and its row in the table of its state.
@@ -13,7 +12,6 @@ type located struct {
 	state               driver.State
 	queue, kind         string
 	rank                int64
-	maxAttempts         int64
 	deadline, batch     int64
 	recurring, limitKey string
 	tags                string
@@ -34,7 +32,7 @@ const (
 func (w *work) locate(id int64) (l located, ok bool, err error) {
 	l.id = id
 	var priority int64
-	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.maxAttempts, &l.deadline, &l.batch, &l.recurring,
+	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring,
 		&l.limitKey, &l.tags, &l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel)
 	l.rank = -priority
 	if ok && l.state == "" {
@@ -115,15 +113,6 @@ func (w *work) putDeadline(l *located) error {
 		return nil
 	}
 	return w.exec("insert_deadline", l.deadline, l.id)
-}
-
-// note appends to the job's history, which keeps the newest entries.
-func (w *work) note(id int64, e driver.Entry) error {
-	err := w.exec("history_add", id, storekit.Micros(e.At), string(e.State), int64(e.Attempt), e.Reason, e.Server, e.Actor, e.Error, e.Trace)
-	if err != nil {
-		return err
-	}
-	return w.exec("history_trim", id, int64(storekit.MaxHistory))
 }
 
 // keepOutput stores what a job left.

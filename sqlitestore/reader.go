@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -57,7 +58,11 @@ func (s *Store) withReader(ctx context.Context, same bool, fn func(r *reader) er
 			}
 		}()
 	}
-	return fn(&reader{runner{ctx, conn, s.texts}, s.clock.now()})
+	err = fn(&reader{runner{ctx, conn, s.texts}, s.clock.now()})
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err) // drivers have their own words for an interrupted statement
+	}
+	return err
 }
 
 // readConn takes a connection from the pool; nil when the pool has none to give.
@@ -65,8 +70,8 @@ func (s *Store) readConn(ctx context.Context) (*sql.Conn, error) {
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := s.db.Conn(short)
-	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, nil
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		return nil, nil // whatever the driver calls it when it is interrupted while it connects
 	}
 	return conn, err
 }

@@ -56,20 +56,17 @@ func (s *Store) Requeue(ctx context.Context, f driver.Filter) (int, error) {
 
 func (w *work) requeue(l *located, actor string) error {
 	entry := driver.Entry{At: w.now, State: driver.Enqueued, Attempt: int(l.attempt), Reason: "requeued", Actor: actor}
+	attempt := int64(0)
 	if l.state == driver.Scheduled {
-		if l.maxAttempts <= l.attempt {
-			if err := w.exec("attempts_raise", l.id, l.attempt+1); err != nil {
-				return err
-			}
+		attempt = l.attempt
+		if err := w.exec("attempts_raise", l.id, attempt+1); err != nil {
+			return err
 		}
 	}
-	final := l.state.Final()
 	if err := w.leave(l); err != nil {
 		return err
 	}
-	if final {
-		l.attempt = 0
-	}
+	l.attempt = attempt
 	l.runAt = w.nowAt
 	l.flags &^= flagGranted
 	if err := w.dropOutput(l); err != nil {

@@ -27,6 +27,9 @@ type Store struct {
 	writer *writer
 	// origin marks this store's signals, so that it does not tell its subscribers twice.
 	origin int64
+	// given is the newest id that this store has given out, so that one of a transaction that is rolled back does not come
+	// again while the process lives.
+	given atomic.Int64
 
 	closed atomic.Bool
 	close  sync.Once

@@ -38,7 +38,12 @@ func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]dr
 	if err := t.usable(ctx); err != nil {
 		return nil, err
 	}
-	w := newWork(ctx, t.store.texts, t.tx, t.store.clock.now(), 0)
+	w := t.store.newWork(ctx, t.tx, 0)
+	// A transaction that begins with a write waits for the lock like any other; one that has read before it writes fails when
+	// somebody has written in between.
+	if err := w.exec("tx_lock"); err != nil {
+		return nil, explainTx(err)
+	}
 	out, err := insertGuarded(w, jobs)
 	if err != nil {
 		return nil, explainTx(err)

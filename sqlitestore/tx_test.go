@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +61,61 @@ func TestTxWithoutNotify(t *testing.T) {
 	events.wait(t, driver.Event{Kind: driver.JobsReady, Queue: "default"})
 }
 
+// TestTxBeginsWithAWrite inserts in transactions that were begun as they come, while others write all the time.
+func TestTxBeginsWithAWrite(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	db := newPool(t)
+	s := newStore(t, db)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := insertOne(s, "noise"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 50 {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Tx(tx).Insert(ctx, plainJobs(1)); err != nil {
+			t.Error(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	wg.Wait()
+	infos, err := s.Queues(context.Background())
+	if err != nil || len(infos) != 2 || infos[0].Enqueued != 50 {
+		t.Errorf("the queues are %+v, %v", infos, err)
+	}
+}
+
+// TestTxReadFirst is the transaction that cannot work: it read, others wrote, now it writes.
+func TestTxReadFirst(t *testing.T) {
+	ctx := context.Background()
+	db := newPool(t)
+	s := newStore(t, db)
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	var n int
+	if err := tx.QueryRow("select count(*) from kiln_jobs").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := insertOne(s, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Tx(tx).Insert(ctx, plainJobs(1)); !isBusy(err) || !strings.Contains(err.Error(), "BEGIN IMMEDIATE") {
+		t.Errorf("Insert returns %v, want the busy error and what helps", err)
+	}
+}
+
 func TestTxRollback(t *testing.T) {
 	ctx := context.Background()
 	db := newPool(t)
@@ -69,7 +125,8 @@ func TestTxRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := s.Tx(tx)
-	if _, err := w.Insert(ctx, plainJobs(2)); err != nil {
+	out, err := w.Insert(ctx, plainJobs(2))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Rollback(); err != nil {
@@ -81,6 +138,9 @@ func TestTxRollback(t *testing.T) {
 	checked(t, s, 0)
 	if _, err := w.Insert(ctx, plainJobs(1)); err == nil {
 		t.Error("an insert in an ended transaction succeeds")
+	}
+	if id, err := insertOne(s, "a"); err != nil || id <= out[1].ID {
+		t.Errorf("after ids up to %d were rolled back the next is %d, %v", out[1].ID, id, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	sqldriver "database/sql/driver"
+	"sync/atomic"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -21,7 +22,9 @@ type work struct {
 	nowAt int64
 
 	// firstID and lastID bound the ids that were given out; idsRead says that lastID is known.
+	// given is the newest id that the store has ever given out, in transactions that were rolled back, too.
 	firstID, lastID int64
+	given           *atomic.Int64
 	idsRead         bool
 	stats           map[string]*counters
 	// events are told to this process after the commit. Those that a look at new jobs does not show are also written as
@@ -50,8 +53,9 @@ func (s *eventSet) add(e driver.Event) {
 // counters are what one transaction adds to the statistics of a server.
 type counters struct{ succeeded, failed, deleted, retried int64 }
 
-func newWork(ctx context.Context, t *texts, db querier, now time.Time, origin int64) *work {
-	return &work{runner: runner{ctx, db, t}, now: now, nowAt: storekit.Micros(now), origin: origin}
+func (s *Store) newWork(ctx context.Context, db querier, origin int64) *work {
+	now := s.clock.now()
+	return &work{runner: runner{ctx, db, s.texts}, now: now, nowAt: storekit.Micros(now), origin: origin, given: &s.given}
 }
 
 // takeIDs returns the id before the first of n new ones. Ids go on from the newest job, or from the newest that was pruned:
@@ -62,10 +66,14 @@ func (w *work) takeIDs(n int) (int64, error) {
 			return 0, err
 		}
 		w.idsRead = true
+		w.lastID = max(w.lastID, w.given.Load())
 		w.firstID = w.lastID + 1
 	}
 	before := w.lastID
 	w.lastID += int64(n)
+	for given := w.given.Load(); given < w.lastID && !w.given.CompareAndSwap(given, w.lastID); {
+		given = w.given.Load()
+	}
 	return before, nil
 }
 

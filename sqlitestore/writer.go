@@ -143,36 +143,49 @@ func (w *writer) write(calls []*call) {
 	}
 }
 
-// transact writes calls in one transaction, and each alone when that fails.
+// transact writes calls in one transaction, and each alone when that fails: one of them may be at fault, or the disk may
+// have room for some of them only, and none is to suffer for another.
 func (w *writer) transact(calls []*call) {
+	for _, c := range w.attempt(calls) {
+		for alone := []*call{c}; len(alone) > 0; {
+			alone = w.attempt(alone)
+		}
+	}
+}
+
+// attempt tries to write calls in one transaction and returns those that have to be tried again.
+func (w *writer) attempt(calls []*call) []*call {
 	calls = w.begin(calls)
 	if len(calls) == 0 {
-		return
+		return nil
 	}
-	work := newWork(context.Background(), w.s.texts, w.session, w.s.clock.now(), w.s.origin)
+	work := w.s.newWork(context.Background(), w.session, w.s.origin)
 	err := w.runAll(work, calls)
 	if err == nil {
 		err = w.commit(work)
 	}
 	if err == nil {
 		w.s.hub.publish(work.events.list)
+		w.watch.wrote(work)
 		for _, c := range calls {
 			c.finish(nil)
 		}
-		w.watch.wrote(work)
-		return
+		return nil
 	}
 	w.rollback(err)
-	if len(calls) == 1 && (!isBusy(err) || calls[0].lent != nil) {
-		calls[0].finish(err)
-		return
+	busy := isBusy(err)
+	if busy {
+		w.otherAt = time.Now()
 	}
-	// One of them is at fault, or the disk is full; none of them is to suffer for another.
+	if len(calls) == 1 && (!busy || calls[0].lent != nil) {
+		calls[0].finish(err)
+		return nil
+	}
 	for _, c := range calls {
 		c.refused = nil
 		c.state.Store(pending)
-		w.transact([]*call{c})
 	}
+	return calls
 }
 
 // begin opens a transaction that may write, and returns the calls that still wait for one. While somebody else holds the
@@ -255,8 +268,8 @@ func (w *writer) open() error {
 		}
 	}
 	if _, err := w.session.ExecContext(context.Background(), "begin immediate"); err != nil {
-		if isLost(err) {
-			w.drop()
+		if !isBusy(err) {
+			w.drop() // whatever is wrong with the connection, a new one may do better
 		}
 		return fmt.Errorf("sqlitestore: begin: %w", err)
 	}

@@ -1,13 +1,29 @@
 package storekit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
-// Micros is how stores keep an instant: microseconds since the Unix epoch. The zero time is 0.
+// maxSeconds is where instants end that fit into microseconds, in the year 294247.
+const maxSeconds = math.MaxInt64 / 1_000_000
+
+// Micros is how stores keep an instant: microseconds since the Unix epoch, rounded down. The zero time is 0. The first
+// microsecond of 1970, which would be 0 as well, is kept as the second; an instant that is too far away as the last that fits.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return t.UnixMicro()
+	switch s := t.Unix(); {
+	case s >= maxSeconds:
+		return maxSeconds * 1_000_000
+	case s <= -maxSeconds:
+		return -maxSeconds * 1_000_000
+	}
+	if micros := t.UnixMicro(); micros != 0 {
+		return micros
+	}
+	return 1
 }
 
 // Instant is the inverse of Micros. It answers in UTC, so that two readings of one stored value are equal with ==.
@@ -32,10 +48,13 @@ func TimeoutMillis(d time.Duration) int64 {
 	return int64((d-1)/time.Millisecond) + 1
 }
 
-// MillisTimeout is the inverse of TimeoutMillis.
+// MillisTimeout is the inverse of TimeoutMillis. What is longer than a duration can be is the longest one.
 func MillisTimeout(ms int64) time.Duration {
-	if ms < 0 {
+	switch {
+	case ms < 0:
 		return -1
+	case ms > math.MaxInt64/int64(time.Millisecond):
+		return math.MaxInt64
 	}
 	return time.Duration(ms) * time.Millisecond
 }

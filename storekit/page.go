@@ -50,8 +50,9 @@ func ParseCursor(s string) (c Cursor, ok bool, err error) {
 	if s == "" {
 		return Cursor{}, false, nil
 	}
+	// The decoder skips line breaks wherever they stand, so the length is checked on both sides of it.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != 16 {
+	if err != nil || len(b) != 16 || len(s) != base64.RawURLEncoding.EncodedLen(16) {
 		return Cursor{}, false, fmt.Errorf("%w: cursor %.60q was not returned by a page before", driver.ErrInvalid, s)
 	}
 	return Cursor{

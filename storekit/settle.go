@@ -1,7 +1,6 @@
 package storekit
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -59,7 +58,7 @@ func Settle(out *driver.Outcome, job Running, now time.Time) (Settled, bool) {
 	default:
 		return Settled{}, false
 	}
-	if len(out.Output) > 0 && !json.Valid(out.Output) {
+	if len(out.Output) > 0 && !driver.ValidJSON(out.Output) {
 		return Settled{}, false
 	}
 	s := Settled{Attempt: job.Attempt}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,10 +62,21 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// killsEnv sets how often TestKilled kills, 20 times by default.
+const killsEnv = "KILN_QUICKSTART_KILLS"
+
 // TestKilled kills the program 20 times with -9 while it works through a folder, between 5 and 95 % of it, and pins that no file
 // is lost and that none runs again whose result was recorded.
 func TestKilled(t *testing.T) {
-	const files, kills = 2000, 20
+	kills := 20
+	if s := os.Getenv(killsEnv); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("%s: %v", killsEnv, err)
+		}
+	}
+	// A start does a hundred files or so before a kill can hit it.
+	files := 130 * kills
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "quickstart")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {

@@ -1,7 +1,7 @@
 -- One job's way from state to state: where it is, out of the table of its state, into the one of the next.
 
 -- name: locate
-select j.queue, j.kind, j.priority, j.max_attempts, j.deadline, j.batch_id, j.recurring_id, j.limit_key, j.tags,
+select j.queue, j.kind, j.priority, j.deadline, j.batch_id, j.recurring_id, j.limit_key, j.tags,
     case when r.id is not null then 'enqueued' when l.id is not null then 'processing'
         when s.id is not null then 'scheduled' when t.id is not null then 'throttled'
         when a.id is not null then 'awaiting' when f.id is not null then 'failed'

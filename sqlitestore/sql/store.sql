@@ -16,3 +16,7 @@ on conflict (minute, server) do update set
 -- name: totals_add
 update {prefix}totals set succeeded = succeeded + ?, failed = failed + ?, deleted = deleted + ?, retried = retried + ?
 where id = 1;
+
+-- name: tx_lock
+-- Takes the write lock and changes nothing.
+delete from {prefix}ids where id = 0;
