@@ -1,11 +1,13 @@
 package kiln
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -19,11 +21,30 @@ func recovered(fn HandlerFunc) HandlerFunc {
 	return func(ctx context.Context, j *RawJob) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				err = &PanicError{Value: v, Stack: debug.Stack()}
+				err = &PanicError{Value: v, Stack: panicStack()}
 			}
 		}()
 		return fn(ctx, j)
 	}
+}
+
+// panicStack is the stack of a panic that was just recovered, from the place that panicked on: the frames above that belong to
+// the recovery and to the runtime.
+func panicStack() []byte {
+	stack := debug.Stack()
+	head, frames, _ := bytes.Cut(stack, []byte("\n"))
+	_, frames, found := bytes.Cut(frames, []byte("\npanic("))
+	if !found {
+		return stack
+	}
+	for first := true; first || bytes.HasPrefix(frames, []byte("runtime.")); first = false {
+		_, frames, _ = bytes.Cut(frames, []byte("\n"))
+		_, frames, _ = bytes.Cut(frames, []byte("\n"))
+	}
+	if len(frames) == 0 {
+		return stack
+	}
+	return slices.Concat(head, []byte("\n"), frames)
 }
 
 // classify says what a handler's result means for its job.

@@ -3,6 +3,7 @@ package kiln
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sort"
@@ -149,6 +150,9 @@ func (c *ServerConfig) checkTimes() error {
 // pools returns Pools, and Queues as pools of their own behind them.
 func (c *ServerConfig) pools() []Pool {
 	pools := slices.Clone(c.Pools)
+	for i, p := range pools {
+		pools[i].Queues, pools[i].Weights = slices.Clone(p.Queues), maps.Clone(p.Weights)
+	}
 	names := make([]string, 0, len(c.Queues))
 	for name := range c.Queues {
 		names = append(names, name)
@@ -196,7 +200,7 @@ func checkPools(pools []Pool) error {
 func enginePools(pools []Pool) []engine.PoolConfig {
 	out := make([]engine.PoolConfig, len(pools))
 	for i, p := range pools {
-		out[i] = engine.PoolConfig{Queues: slices.Clone(p.Queues), Workers: p.Workers, Weights: p.Weights}
+		out[i] = engine.PoolConfig{Queues: p.Queues, Workers: p.Workers, Weights: p.Weights}
 	}
 	return out
 }

@@ -72,7 +72,7 @@ func (e *snoozeError) Is(target error) bool { return target == ErrSnoozed }
 type PanicError struct {
 	// Value is what the handler panicked with.
 	Value any
-	// Stack is the stack of the panicking goroutine.
+	// Stack is the stack of the panicking goroutine, from the place of the panic on.
 	Stack []byte
 }
 

@@ -53,6 +53,28 @@ func TestStartOrder(t *testing.T) {
 	})
 }
 
+// TestPoolsAreCopied pins that what a caller does to a configuration after NewServer, which checked it, changes nothing.
+func TestPoolsAreCopied(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.handle(func(context.Context, *kiln.Job[task]) error { return nil })
+		pool := kiln.Pool{Queues: []string{"default", "b"}, Workers: 1, Weights: map[string]int{"b": 2}}
+		s, err := kiln.NewServer(r.client, r.mux, kiln.ServerConfig{Pools: []kiln.Pool{pool}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.Queues[0], pool.Weights["b"] = "elsewhere", -1
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		id, other := r.enqueue(), r.enqueue(kiln.Queue("b"))
+		pass(time.Second)
+		r.want(id, kiln.Succeeded)
+		r.want(other, kiln.Succeeded)
+		cancel()
+		<-done
+	})
+}
+
 func TestStrictQueueOrder(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var order []string

@@ -30,6 +30,11 @@ var kilnSQLite = system{"kiln-sqlite", true, func(ctx context.Context, dir strin
 	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { s.Close(); return db.Close() }}, nil
 }}
 
+// newKilnInstance works on a store that somebody else opened and closes.
+func newKilnInstance(s driver.Store) *kilnInstance {
+	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { return nil }}
+}
+
 type kilnInstance struct {
 	store  driver.Store
 	client *kiln.Client

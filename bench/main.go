@@ -29,6 +29,7 @@ func main() {
 	only := flag.String("systems", "", "comma-separated systems, all by default: "+strings.Join(names(systems), ", "))
 	which := flag.String("scenarios", "", "comma-separated prefixes of scenarios, all by default")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the whole run to this `file`")
+	size := flag.Int("scale", 0, "instead, measure what must not grow with the store, up to this `many` jobs in it")
 	flag.StringVar(&synchronous, "synchronous", synchronous, "SQLite's durability on all sides: 1 NORMAL, 2 FULL")
 	flag.Parse()
 	if *profile != "" {
@@ -45,6 +46,14 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *size > 0 {
+		machine(os.Stdout)
+		if err := scale(ctx, os.Stdout, *size); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	chosen := pick(systems, *only, *quick)
 	machine(os.Stdout)
 	fmt.Printf("%d rounds, %d jobs, synchronous=%s\n\n", *rounds, *jobs, synchronous)

@@ -15,20 +15,15 @@ type lane struct {
 	s    *Server
 	pool *pool
 	wake *Signal
-	// failing paces claims that fail.
+	// failing paces claims that fail, the next of which is due at retryAt.
 	failing backoff
-	// idle paces polls while nothing is found and the store does not notify.
-	idle backoff
-	// pollAt is when to look without a hint, coolAt when to look again after little was found.
-	pollAt, coolAt time.Time
+	retryAt time.Time
+	// heard is the number of the last hint before the claim that is under way.
+	heard uint64
 }
 
 func newLane(s *Server, p *pool) *lane {
-	return &lane{
-		s: s, pool: p, wake: newSignal(),
-		failing: backoff{least: 10 * time.Millisecond, most: 5 * time.Second},
-		idle:    backoff{least: idleLeast, most: s.cfg.PollInterval * time.Duration(len(s.cfg.Pools))},
-	}
+	return &lane{s: s, pool: p, wake: newSignal(), failing: backoff{least: 10 * time.Millisecond, most: 5 * time.Second}}
 }
 
 func (l *lane) Name() string  { return "claim" }
@@ -46,17 +41,19 @@ func (l *lane) Plan(now time.Time) (Call, time.Duration) {
 	if p.parked {
 		return nil, Never
 	}
-	if wait := l.coolAt.Sub(now); wait > 0 {
+	if wait := max(p.coolAt.Sub(now), l.retryAt.Sub(now)); wait > 0 {
 		return nil, wait
 	}
-	if wait := l.pollAt.Sub(now); wait > 0 && !p.more {
+	if wait := p.pollAt.Sub(now); wait > 0 && !p.more {
 		return nil, wait
 	}
 	queues, limit := p.picker.draw(n, now)
 	if limit == 0 {
 		return nil, Never
 	}
-	p.more = false
+	l.heard = p.picker.heard
+	// The pool's other lanes leave polling to this one while it asks.
+	p.pollAt = now.Add(callTimeout)
 	p.asked += limit
 	s.table.claims[l] = now
 	q := driver.ClaimQuery{Queues: queues, Kinds: s.cfg.Kinds, Limit: limit, Server: s.cfg.ID}
@@ -78,8 +75,9 @@ func (l *lane) apply(now time.Time, q driver.ClaimQuery, jobs []driver.Job, err 
 	}
 	if err != nil {
 		p.more = true
-		wait := l.failing.wait()
-		l.coolAt = now.Add(wait)
+		s.doubt = true
+		wait := s.backOff(&l.failing)
+		l.retryAt = now.Add(wait)
 		s.mu.Unlock()
 		s.report(now, "claim", err)
 		return wait
@@ -96,19 +94,20 @@ func (l *lane) apply(now time.Time, q driver.ClaimQuery, jobs []driver.Job, err 
 	}
 	s.stats.Claimed += uint64(len(jobs))
 	short := len(jobs) < q.Limit
-	p.picker.took(q.Queues, got, short, now)
+	p.picker.took(q.Queues, got, short, l.heard, now)
 	if short {
-		l.coolAt = now.Add(s.cfg.FetchCooldown)
+		p.more = p.picker.heard != l.heard
+		p.coolAt = now.Add(s.cfg.FetchCooldown)
 	} else {
 		p.more = true
-		l.coolAt = time.Time{}
+		p.coolAt = time.Time{}
 	}
 	if len(jobs) == 0 {
 		s.stats.EmptyFetches++
 	} else {
-		l.idle.reset()
+		p.idle.reset()
 	}
-	l.pollAt = now.Add(l.pollWait())
+	p.pollAt = now.Add(l.pollWait())
 	s.mu.Unlock()
 	for _, r := range begin {
 		s.cfg.Executor.Start(r)
@@ -123,7 +122,7 @@ func (l *lane) pollWait() time.Duration {
 	if s.listening {
 		return s.jitter(s.cfg.PollInterval * time.Duration(len(s.pools)+1))
 	}
-	return s.jitter(l.idle.wait())
+	return s.jitter(l.pool.idle.wait())
 }
 
 // take puts a claimed job into the table and returns it if a worker is free to start it. Otherwise it waits, or goes back at

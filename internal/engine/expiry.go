@@ -51,9 +51,13 @@ func (e *expiry) Plan(now time.Time) (Call, time.Duration) {
 	s.checkFence(now)
 	wait := e.plan(now)
 	s.mu.Unlock()
+	if len(stuck) == 0 {
+		return nil, wait
+	}
+	all := allStacks()
 	for _, r := range stuck {
 		s.cfg.Logger.Warn("kiln: a job ignores that its context has ended", "job", r.job.ID, "kind", r.job.Kind,
-			"stack", stackOf(r.goroutine.Load()))
+			"stack", stackOf(r.goroutine.Load(), all))
 	}
 	return nil, wait
 }

@@ -133,13 +133,12 @@ func (f *flusher) apply(now time.Time, results []driver.Result, err error) time.
 	s := f.s
 	s.mu.Lock()
 	if err != nil {
-		wait := f.failing.wait()
+		wait := s.backOff(&f.failing)
 		f.retryAt = now.Add(wait)
 		s.mu.Unlock()
 		s.report(now, "finish", err)
 		return wait
 	}
-	f.failing.reset()
 	var dropped []int64
 	var again []entry
 	for i := range f.writing {
@@ -150,8 +149,9 @@ func (f *flusher) apply(now time.Time, results []driver.Result, err error) time.
 			again = append(again, *e)
 		case driver.Rejected:
 			if !e.rejected {
-				s.outbox.bytes -= e.size()
-				again = append(again, rejected(e))
+				stand := rejected(e)
+				s.outbox.bytes += stand.size() - e.size()
+				again = append(again, stand)
 				continue
 			}
 			dropped = append(dropped, e.out.ID)
@@ -170,8 +170,10 @@ func (f *flusher) apply(now time.Time, results []driver.Result, err error) time.
 	}
 	var wait time.Duration
 	if len(again) > 0 && len(again) == len(results) {
-		wait = f.failing.wait()
+		wait = s.backOff(&f.failing)
 		f.retryAt = now.Add(wait)
+	} else {
+		f.failing.reset()
 	}
 	s.mu.Unlock()
 	for _, id := range dropped {

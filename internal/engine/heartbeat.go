@@ -7,14 +7,15 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// joinLeast is the first wait between attempts of the first heartbeat.
-const joinLeast = 100 * time.Millisecond
+// heartbeatLeast is the first wait after a heartbeat that failed.
+const heartbeatLeast = 100 * time.Millisecond
 
 // heartbeat is the loop that tells the store that the server lives, and learns which jobs the store thinks it runs.
 type heartbeat struct {
 	s    *Server
 	wake *Signal
-	join backoff
+	// join paces attempts of the first heartbeat, failing those of later ones.
+	join, failing backoff
 	// dueAt is when the next heartbeat is due without a reason to hurry.
 	dueAt time.Time
 	// hurry says that an event asked for one at once.
@@ -23,6 +24,8 @@ type heartbeat struct {
 	number uint64
 	// busy says that one is in flight.
 	busy bool
+	// certain says that since it began no claim can have brought anything: the server is stopping, and none was under way.
+	certain bool
 }
 
 func (h *heartbeat) Name() string  { return "heartbeat" }
@@ -46,6 +49,7 @@ func (h *heartbeat) Plan(now time.Time) (Call, time.Duration) {
 	}
 	h.hurry = false
 	h.busy = true
+	h.certain = s.stopping && len(s.table.claims) == 0
 	h.number++
 	info := s.info()
 	s.table.settled = map[driver.Ref]struct{}{}
@@ -72,14 +76,15 @@ func (h *heartbeat) apply(began, now time.Time, d driver.Directives, err error) 
 		}
 	}()
 	if err != nil {
-		wait := min(joinLeast, s.cfg.HeartbeatInterval)
+		wait := s.backOff(&h.failing)
 		if !s.joined {
-			wait = min(h.join.wait(), s.cfg.HeartbeatInterval)
+			wait = h.join.wait()
 		}
 		h.dueAt = now.Add(wait)
 		return wait
 	}
 	h.dueAt = began.Add(s.cfg.HeartbeatInterval)
+	h.failing.reset()
 	s.beatAt = began
 	s.lift()
 	h.pause(d.Paused, now)
@@ -121,10 +126,11 @@ func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 			}
 			continue
 		}
-		if _, ok := s.table.settled[l.Ref]; !ok && l.Age > youngest && s.table.held[l.ID] == nil {
+		if _, ok := s.table.settled[l.Ref]; !ok && (h.certain || l.Age > youngest) && s.table.held[l.ID] == nil {
 			s.lostLease(l.Ref, now)
 		}
 	}
+	s.doubt = s.doubt && !h.certain
 	unlisted := func(r *Run) bool { return r.phase != ended && r.beat != h.number && r.heldAt.Before(began) }
 	for _, r := range s.table.runs(unlisted) {
 		s.lose(r, now)
@@ -162,6 +168,7 @@ func (s *Server) checkFence(now time.Time) {
 // to others. The caller holds the lock.
 func (s *Server) fence(now time.Time) {
 	s.fenced = true
+	s.leader.wake.Set()
 	s.giveBackAll(now)
 	s.table.eachRunning(func(r *Run) { s.lose(r, now) })
 }

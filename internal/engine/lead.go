@@ -17,7 +17,6 @@ type leader struct {
 	// renewedAt is when the last successful renewal began.
 	renewedAt time.Time
 	dueAt     time.Time
-	resigned  bool
 }
 
 func (l *leader) Name() string  { return "lead" }
@@ -35,7 +34,7 @@ func (l *leader) Plan(now time.Time) (Call, time.Duration) {
 	if s.cfg.DisableMaintenance || !s.joined {
 		return nil, Never
 	}
-	if s.stopping {
+	if s.stopping || s.fenced {
 		return l.planResign()
 	}
 	if wait := l.dueAt.Sub(now); wait > 0 {
@@ -69,20 +68,39 @@ func (l *leader) apply(began, now time.Time, held time.Duration, ok bool, err er
 		// A lease that was not renewed in time was given up by the duties, even if nobody else took it.
 		won := !l.valid(now)
 		l.leads, l.held, l.renewedAt = true, held, began
-		if won {
-			s.wakeLeaderLoops()
-		}
+		s.renewed(won, now)
 	}
 	return max(l.dueAt.Sub(now), time.Millisecond)
 }
 
-// planResign gives the lease up once when the server stops, so that another takes over while this one still waits for its
-// jobs.
+// soon renews the lease now. The caller holds the lock.
+func (l *leader) soon(now time.Time) {
+	l.dueAt = now
+	l.wake.Set()
+}
+
+// renewed tells the leader's duties that the lease holds. Those that begin anew with it are due at once. All look again, since
+// one may have found the lease run out just before. The caller holds the lock.
+func (s *Server) renewed(won bool, now time.Time) {
+	if won {
+		s.rescuer.dueAt = time.Time{}
+	}
+	s.rescuer.renewed(now)
+	for _, c := range s.chores {
+		if won {
+			c.dueAt = time.Time{}
+		}
+		c.wake.Set()
+	}
+}
+
+// planResign gives the lease up when the server stops, so that another takes over while this one still waits for its jobs, and
+// when it is fenced, since it does none of the leader's duties then.
 func (l *leader) planResign() (Call, time.Duration) {
-	if !l.leads || l.resigned {
+	if !l.leads {
 		return nil, Never
 	}
-	l.resigned, l.leads = true, false
+	l.leads = false
 	s := l.s
 	return func(ctx context.Context) Apply {
 		ctx, cancel := context.WithTimeout(ctx, unregisterTimeout)

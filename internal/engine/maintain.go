@@ -14,6 +14,9 @@ const (
 	pruneLimit = 5000
 )
 
+// choreFailing paces the calls of a chore that fail.
+var choreFailing = backoff{least: 500 * time.Millisecond, most: 30 * time.Second}
+
 // chore is a loop that repeats one store call while this server leads: sweep and prune.
 type chore struct {
 	s     *Server
@@ -23,10 +26,12 @@ type chore struct {
 	limit int
 	do    func(ctx context.Context, s driver.Store) (int, error)
 	dueAt time.Time
+	// failing paces calls that fail.
+	failing backoff
 }
 
 func newSweep(s *Server) *chore {
-	return &chore{s: s, name: "sweep", wake: newSignal(), every: sweepEvery, limit: sweepLimit,
+	return &chore{s: s, name: "sweep", wake: newSignal(), every: sweepEvery, limit: sweepLimit, failing: choreFailing,
 		do: func(ctx context.Context, store driver.Store) (int, error) {
 			ctx, cancel := context.WithTimeout(ctx, callTimeout)
 			defer cancel()
@@ -36,7 +41,7 @@ func newSweep(s *Server) *chore {
 
 func newPrune(s *Server) *chore {
 	params := driver.PruneParams{Retention: s.cfg.Retention, Limit: pruneLimit}
-	return &chore{s: s, name: "prune", wake: newSignal(), every: pruneEvery, limit: pruneLimit,
+	return &chore{s: s, name: "prune", wake: newSignal(), every: pruneEvery, limit: pruneLimit, failing: choreFailing,
 		do: func(ctx context.Context, store driver.Store) (int, error) {
 			ctx, cancel := context.WithTimeout(ctx, pruneTimeout)
 			defer cancel()
@@ -69,9 +74,16 @@ func (c *chore) apply(now time.Time, n int, err error) time.Duration {
 	}
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	c.dueAt = now.Add(c.s.jitter(c.every))
-	if err == nil && n >= c.limit {
+	switch {
+	case err != nil:
+		c.dueAt = now.Add(min(c.s.backOff(&c.failing), c.every))
+	case n >= c.limit:
 		c.dueAt = now
+	default:
+		c.dueAt = now.Add(c.s.jitter(c.every))
+	}
+	if err == nil {
+		c.failing.reset()
 	}
 	return c.dueAt.Sub(now)
 }

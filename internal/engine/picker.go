@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -13,6 +14,10 @@ type picker struct {
 	weighted bool
 	// probe is how long an empty queue is left alone when nothing is heard of it.
 	probe time.Duration
+	// level is the share of the queue in work that is furthest behind: where a queue joins in that was idle or paused.
+	level float64
+	// heard counts the hints.
+	heard uint64
 }
 
 type pooledQueue struct {
@@ -25,6 +30,8 @@ type pooledQueue struct {
 	// until idleUntil.
 	idle      bool
 	idleUntil time.Time
+	// heard is the number of the last hint about it.
+	heard uint64
 }
 
 func newPicker(c PoolConfig, probe time.Duration) picker {
@@ -100,8 +107,8 @@ func part(queues []*pooledQueue, n int) (first *pooledQueue, quota int) {
 }
 
 // took notes what a claim brought: got counts jobs by queue; short says that it brought less than it asked for, which means
-// that every queue it asked is empty.
-func (p *picker) took(asked []string, got map[string]int, short bool, now time.Time) {
+// that every queue it asked is empty, unless it was heard of again since: later than the hint of that number.
+func (p *picker) took(asked []string, got map[string]int, short bool, since uint64, now time.Time) {
 	if !p.weighted {
 		return
 	}
@@ -114,42 +121,44 @@ func (p *picker) took(asked []string, got map[string]int, short bool, now time.T
 	for i, name := range asked {
 		// The drawn queue is empty when others had to step in for it; all are when even they could not.
 		steppedIn := i == 0 && len(got) > 0 && (got[name] == 0 || len(got) > 1)
-		if q := p.find(name); q != nil && (short || steppedIn) {
+		if q := p.find(name); q != nil && q.heard <= since && (short || steppedIn) {
 			q.idle = true
 			q.idleUntil = now.Add(p.probe)
 		}
 	}
+	p.raise()
 }
 
-// activate ends a queue's idleness. It starts level with the queue that is furthest behind, so that an idle time earns no
-// claim on the future.
-func (p *picker) activate(q *pooledQueue) {
-	if !q.idle {
-		return
-	}
-	q.idle = false
-	least, found := 0.0, false
-	for _, other := range p.queues {
-		if other != q && !other.idle && !other.paused && (!found || other.share < least) {
-			least, found = other.share, true
+// raise moves the level up to the queue in work that is furthest behind, or to the one furthest ahead when none is in work.
+func (p *picker) raise() {
+	least, most := math.Inf(1), 0.0
+	for _, q := range p.queues {
+		most = max(most, q.share)
+		if !q.idle && !q.paused {
+			least = min(least, q.share)
 		}
 	}
-	if found && q.share < least {
-		q.share = least
+	p.level = max(p.level, min(least, most))
+}
+
+// activate ends a queue's idleness.
+func (p *picker) activate(q *pooledQueue) {
+	if q.idle {
+		q.idle = false
+		p.join(q)
 	}
 }
+
+// join lets a queue take part again, level with the others, so that the time in which it took none earns no claim on the future.
+func (p *picker) join(q *pooledQueue) { q.share = max(q.share, p.level) }
 
 // hint says that queues may have work, all of them when none is named, and reports whether one of them is the pool's.
 func (p *picker) hint(queues []string) bool {
-	if len(queues) == 0 {
-		for _, q := range p.queues {
-			p.activate(q)
-		}
-		return true
-	}
+	p.heard++
 	known := false
-	for _, name := range queues {
-		if q := p.find(name); q != nil {
+	for _, q := range p.queues {
+		if len(queues) == 0 || slices.Contains(queues, q.name) {
+			q.heard = p.heard
 			p.activate(q)
 			known = true
 		}
@@ -167,6 +176,7 @@ func (p *picker) pause(paused map[string]bool) (opened, closed bool) {
 		case !now && q.paused:
 			opened = true
 			q.paused = false
+			p.join(q)
 		}
 	}
 	return opened, closed

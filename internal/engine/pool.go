@@ -25,6 +25,10 @@ type pool struct {
 	asked int
 	// more says that work may be waiting: a hint came, or the last claim was full.
 	more bool
+	// pollAt is when to look without a hint, coolAt when to look again after little was found.
+	pollAt, coolAt time.Time
+	// idle paces polls while nothing is found and the store does not notify.
+	idle backoff
 	// parked says that a lane found no room and sleeps until there is some, without a poll to wake it.
 	parked bool
 	recent rate

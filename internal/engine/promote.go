@@ -74,7 +74,7 @@ func (p *promoter) apply(now time.Time, done driver.Promoted, err error) time.Du
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		p.dueAt = now.Add(p.failing.wait())
+		p.dueAt = now.Add(s.backOff(&p.failing))
 		return p.dueAt.Sub(now)
 	}
 	p.failing.reset()

@@ -20,6 +20,8 @@ type rescuer struct {
 	s     *Server
 	wake  *Signal
 	dueAt time.Time
+	// begin says that the lease was just renewed for a pass to begin.
+	begin bool
 	// outs are the outcomes of the orphans just found, to be written by the next call.
 	outs []driver.Outcome
 	// more says that the listing was full, so that there may be others.
@@ -34,21 +36,36 @@ func (r *rescuer) Plan(now time.Time) (Call, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.leader.valid(now) {
-		r.outs, r.more = nil, false
+		r.outs, r.more, r.begin = nil, false, false
 		return nil, Never
 	}
 	if len(r.outs) > 0 {
 		return r.write(r.outs), 0
 	}
-	if wait := r.dueAt.Sub(now); wait > 0 && !r.more {
+	if !r.begin && !r.more {
+		wait := r.dueAt.Sub(now)
+		if wait <= 0 {
+			s.leader.soon(now)
+			wait = Never
+		}
 		return nil, wait
 	}
+	r.begin = false
+	r.dueAt = now.Add(s.cfg.HeartbeatInterval)
 	// A new leader has not watched the others for long enough to call one silent: heartbeats may have failed for all.
 	silence := s.cfg.DeadAfter
 	if s.leader.held < s.cfg.DeadAfter+s.cfg.HeartbeatInterval {
 		silence = unsilent
 	}
 	return r.list(silence), 0
+}
+
+// renewed begins a pass that is due, or nearly so, right behind a renewal of the lease. When the store's clock jumps, all servers
+// look silent until their next heartbeat; but the jump has ended the lease too, and the renewal says so. The caller holds the
+// lock.
+func (r *rescuer) renewed(now time.Time) {
+	r.begin = r.begin || !r.dueAt.After(now.Add(r.s.cfg.HeartbeatInterval/5))
+	r.wake.Set()
 }
 
 func (r *rescuer) list(silence time.Duration) Call {

@@ -142,6 +142,7 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 	case r.abandoned:
 		s.table.remove(r)
 	case r.lost && out.State != driver.Succeeded:
+		s.doubt = true
 		s.table.remove(r)
 	default:
 		out.Ref = r.job.Ref

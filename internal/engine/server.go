@@ -28,6 +28,9 @@ type Server struct {
 	join   chan struct{}
 	// beatAt is when the last heartbeat that got through began.
 	beatAt time.Time
+	// doubt says that the store may think that the server holds a job that it does not: the answer to a claim was lost, or the
+	// result of a run was dropped.
+	doubt bool
 	// fenced says that heartbeats failed for so long that the server has stopped itself.
 	fenced bool
 	// gone is set while the store says that it was taken away.
@@ -60,7 +63,10 @@ func New(cfg Config) *Server {
 	}
 	s.outbox = newOutbox(s, lanes(tuning.FinishLanes, 2))
 	s.expiry = &expiry{s: s, wake: newSignal()}
-	s.heartbeat = &heartbeat{s: s, wake: newSignal(), join: backoff{least: joinLeast, most: cfg.HeartbeatInterval}}
+	s.heartbeat = &heartbeat{s: s, wake: newSignal(),
+		join:    backoff{least: heartbeatLeast, most: cfg.HeartbeatInterval},
+		failing: backoff{least: heartbeatLeast, most: min(cfg.HeartbeatInterval, time.Second)},
+	}
 	s.promoter = &promoter{s: s, wake: newSignal(), failing: backoff{least: 100 * time.Millisecond, most: 5 * time.Second}}
 	s.leader = &leader{s: s, wake: newSignal()}
 	s.rescuer = &rescuer{s: s, wake: newSignal()}
@@ -68,6 +74,7 @@ func New(cfg Config) *Server {
 	s.stopper = &stopper{s: s, wake: newSignal(), done: make(chan struct{})}
 	for _, pc := range cfg.Pools {
 		p := &pool{workers: pc.Workers, fetchBatch: cfg.FetchBatch, picker: newPicker(pc, cfg.PollInterval), more: true}
+		p.idle = backoff{least: idleLeast, most: cfg.PollInterval * time.Duration(len(cfg.Pools))}
 		s.pools = append(s.pools, p)
 	}
 	for _, p := range s.pools {
@@ -159,14 +166,10 @@ func (s *Server) wakeAll() {
 	}
 }
 
-// wakeLeaderLoops begins the leader's duties at once.
-func (s *Server) wakeLeaderLoops() {
-	s.rescuer.dueAt = time.Time{}
-	s.rescuer.wake.Set()
-	for _, c := range s.chores {
-		c.dueAt = time.Time{}
-		c.wake.Set()
-	}
+// backOff is the next wait of an operation that fails, up to a fifth shorter, so that servers whose store went away together
+// do not come back together.
+func (s *Server) backOff(b *backoff) time.Duration {
+	return time.Duration(float64(b.wait()) * (0.8 + 0.2*s.cfg.Random()))
 }
 
 // jitter spreads a wait over ±10 %, so that servers that started together do not stay together.

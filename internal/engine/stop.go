@@ -17,7 +17,7 @@ const (
 	canceling
 	// abandoning: those that ignored it were reported for.
 	abandoning
-	// flushing: only results are still being written.
+	// flushing: results are still being written, and claims that are under way are heard and given back.
 	flushing
 	// leaving: the server's row is being removed.
 	leaving
@@ -32,6 +32,8 @@ type stopper struct {
 	phase stopPhase
 	// since is when the phase began.
 	since time.Time
+	// asked says that a last heartbeat was asked for.
+	asked bool
 	done  chan struct{}
 }
 
@@ -83,7 +85,7 @@ func (p *stopper) Plan(now time.Time) (Call, time.Duration) {
 			}
 			p.enter(flushing, now)
 		case flushing:
-			if wait := p.since.Add(flushTimeout).Sub(now); s.outbox.pending > 0 && wait > 0 {
+			if wait := p.since.Add(flushTimeout).Sub(now); !p.settled() && wait > 0 {
 				return nil, wait
 			}
 			p.lose()
@@ -99,6 +101,20 @@ func (p *stopper) Plan(now time.Time) (Call, time.Duration) {
 			return nil, Never
 		}
 	}
+}
+
+// settled reports whether nothing is left to be heard or written. Where the store may count jobs as the server's that it does not
+// hold, a last heartbeat lists them, and they go back before the server's row goes.
+func (p *stopper) settled() bool {
+	s := p.s
+	if len(s.table.claims) > 0 {
+		return false
+	}
+	if s.doubt && !p.asked {
+		p.asked = true
+		s.heartbeat.soon()
+	}
+	return !s.doubt && s.outbox.pending == 0
 }
 
 func (p *stopper) enter(phase stopPhase, now time.Time) { p.phase, p.since = phase, now }

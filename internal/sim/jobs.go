@@ -40,6 +40,9 @@ func (w *world) insert() {
 		if w.rng.IntN(4) == 0 {
 			jobs[i].Delay = time.Duration(w.rng.IntN(60_000)) * time.Millisecond
 		}
+		if w.cfg.Shape.Deadlines && w.rng.IntN(4) == 0 {
+			jobs[i].Deadline = w.storeNow().Add(time.Duration(w.rng.IntN(90_000)) * time.Millisecond)
+		}
 	}
 	out, err := w.store.Insert(context.Background(), jobs)
 	if err != nil {
@@ -101,7 +104,7 @@ func (r *jobRecord) started(w *world, n *node, run *engine.Run) {
 		r.fail("job %d starts attempt %d of %d", job.ID, job.Attempt, job.MaxAttempts)
 	}
 	for _, other := range r.live {
-		if w.awake(other.node) && other.run.Context().Err() == nil && !w.cfg.Faults.Skew {
+		if w.awake(other.node) && other.run.Context().Err() == nil && !w.cfg.Faults.Skew && !w.cfg.Faults.Rush {
 			r.fail("job %d starts on %s under claim %d while %s, which is awake, runs it under claim %d and was not told to stop",
 				job.ID, n.id, job.Claim, other.node.id, other.run.Job().Claim)
 		}
@@ -112,6 +115,10 @@ func (r *jobRecord) started(w *world, n *node, run *engine.Run) {
 // awake reports whether a server is in the cluster and has had time, since it was last frozen, to notice what it missed.
 func (w *world) awake(n *node) bool {
 	if n.frozen(w) || w.now.Sub(n.frozenUntil) < time.Second && !n.frozenUntil.IsZero() {
+		return false
+	}
+	// A server whose row was removed, or a store whose clock jumped, takes a heartbeat or two to be understood.
+	if recently := w.now.Add(-3 * heartbeat); n.unregisteredAt.After(recently) || w.jumpedAt.After(recently) {
 		return false
 	}
 	for _, other := range w.nodes {
@@ -168,6 +175,6 @@ func (r *jobRecord) final(w *world) bool {
 		return true
 	}
 	rec, err := w.store.Job(context.Background(), r.id)
-	r.done = err == nil && rec.State.Final() && w.calm
+	r.done = w.calm && (w.pruned(err) || err == nil && rec.State.Final())
 	return r.done
 }

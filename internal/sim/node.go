@@ -37,8 +37,10 @@ type node struct {
 	began       time.Time
 	speed       float64
 	frozenUntil time.Time
-	stopping    bool
-	world       *world
+	// unregisteredAt is when an operator last removed the server's row.
+	unregisteredAt time.Time
+	stopping       bool
+	world          *world
 }
 
 // looper is a loop and how far its current cycle has come.
@@ -64,15 +66,15 @@ func (w *world) spawn() {
 	store := faultstore.Wrap(w.store, nil)
 	store.SetRule(w.rule(n))
 	n.engine = engine.New(engine.Config{
-		Store: store, ID: n.id, Kinds: []string{"job"},
+		Store: &quirky{store, w}, ID: n.id, Kinds: []string{"job"},
 		Pools: []engine.PoolConfig{
-			{Queues: []string{"a", "b"}, Workers: 1 + w.rng.IntN(4), Weights: map[string]int{"a": 3}},
+			{Queues: []string{"a", "b"}, Workers: 1 + w.rng.IntN(4), Weights: w.cfg.Shape.Weights},
 			{Queues: []string{"c"}, Workers: 1 + w.rng.IntN(4)},
 		},
-		PollInterval: time.Second, FetchCooldown: 5 * time.Millisecond,
+		PollInterval: time.Second, FetchCooldown: 5 * time.Millisecond, FetchBatch: w.cfg.Shape.FetchBatch,
 		ShutdownTimeout: time.Duration(w.rng.IntN(30)) * time.Second, KillGrace: killGrace,
 		HeartbeatInterval: heartbeat, DeadAfter: deadAfter, LeaderTTL: 15 * time.Second,
-		Retention: driver.Retention{Succeeded: -1, Deleted: -1, Failed: -1},
+		Retention: w.cfg.Shape.Retention,
 		Logger:    slog.New(slog.DiscardHandler),
 		Handler:   n, Executor: n,
 		Causes:      engine.Causes{Timeout: errTimeout, Canceled: errCanceled, Shutdown: errShutdown, Lost: errLost},
@@ -162,6 +164,9 @@ func (n *node) Start(r *engine.Run) {
 	w.runs++
 	w.jobs[r.Job().ID].started(w, n, r)
 	length := time.Duration(w.rng.IntN(200)) * time.Millisecond
+	if w.cfg.Shape.Fast {
+		length /= 100
+	}
 	switch w.rng.IntN(20) {
 	case 0:
 		length = time.Duration(w.rng.IntN(90)) * time.Second
@@ -205,7 +210,8 @@ func (n *node) end(w *world, r *running) error {
 func (n *node) leave(w *world) error {
 	w.remove(n)
 	w.logf("%s has left", n.id)
-	if w.cfg.Faults.Fail+w.cfg.Faults.Lose > 0 || w.cfg.Faults.Freeze || w.cfg.Faults.Kill {
+	f := w.cfg.Faults
+	if f.Stop, f.Skew, f.Rush = false, false, false; f != (Faults{}) {
 		return nil
 	}
 	page, err := w.store.Jobs(context.Background(), driver.JobQuery{State: driver.Processing, Limit: 500})

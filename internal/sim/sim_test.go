@@ -2,10 +2,13 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/kilnjobs/kiln/driver"
 )
 
 // config draws the shape of a simulation from its seed: quiet ones, and ones where everything goes wrong at once.
@@ -27,7 +30,31 @@ func config(seed uint64) Config {
 	default:
 		*f = Faults{Fail: 0.05, Lose: 0.05, Freeze: true, Kill: true, Stop: true, Skew: seed%16 == 7}
 	}
+	vary(&cfg)
 	return cfg
+}
+
+// vary draws what else is particular about a simulation: every third one is plain.
+func vary(cfg *Config) {
+	rng := rand.New(rand.NewPCG(cfg.Seed, 2))
+	cfg.Shape = Shape{Weights: map[string]int{"a": 3}, Retention: driver.Retention{Succeeded: -1, Deleted: -1, Failed: -1}}
+	if cfg.Seed%3 == 0 {
+		return
+	}
+	sometimes := func() bool { return rng.IntN(3) == 0 }
+	s, f := &cfg.Shape, &cfg.Faults
+	s.Deaf, s.Fast, s.Deadlines = sometimes(), sometimes(), sometimes()
+	s.FetchBatch, s.Lanes = rng.IntN(4), rng.IntN(4)
+	s.Weights = []map[string]int{nil, {}, {"a": 1 + rng.IntN(9), "b": 1 + rng.IntN(9)}}[rng.IntN(3)]
+	if sometimes() {
+		keep := time.Duration(rng.IntN(120)) * time.Second
+		s.Retention = driver.Retention{Succeeded: keep, Deleted: 2 * keep, Failed: 3 * keep}
+	}
+	f.Jump, f.Unregister = sometimes(), sometimes()
+	f.Rush = cfg.Seed%7 == 0
+	if sometimes() {
+		f.Refuse = 0.1
+	}
 }
 
 // seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 200, or 40 in the short form.

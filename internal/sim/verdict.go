@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,6 +40,25 @@ func (w *world) disturb() {
 	}
 }
 
+// disorder does what the shape of a simulation adds to the mischiefs.
+func (w *world) disorder() {
+	if len(w.nodes) == 0 {
+		return
+	}
+	f := w.cfg.Faults
+	if f.Jump && w.rng.IntN(4) == 0 {
+		w.ahead = time.Duration(w.rng.Int64N(int64(2*time.Hour))) - time.Hour
+		w.jumpedAt = w.now
+		w.logf("the store's clock jumps to %s ahead", w.ahead)
+	}
+	if f.Unregister && w.rng.IntN(4) == 0 {
+		n := w.nodes[w.rng.IntN(len(w.nodes))]
+		n.unregisteredAt = w.now
+		w.logf("%s is unregistered by an operator", n.id)
+		_ = w.store.Unregister(context.Background(), n.id)
+	}
+}
+
 // verdict checks the end of a simulation: what went in came out, within its bounds, and nothing is left behind.
 func (w *world) verdict() error {
 	ctx := context.Background()
@@ -66,6 +86,9 @@ func (w *world) judge(ctx context.Context, rec *jobRecord) error {
 		return rec.broken
 	}
 	job, err := w.store.Job(ctx, rec.id)
+	if w.pruned(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("job %d was lost: %w", rec.id, err)
 	}
@@ -78,6 +101,11 @@ func (w *world) judge(ctx context.Context, rec *jobRecord) error {
 		return fmt.Errorf("job %d is %s without a time", rec.id, job.State)
 	}
 	return nil
+}
+
+// pruned reports whether a job is gone because nobody wanted to keep it. The store's own check sees to it that only ended ones go.
+func (w *world) pruned(err error) bool {
+	return errors.Is(err, driver.ErrNotFound) && w.cfg.Shape.Retention.Succeeded >= 0
 }
 
 func (w *world) report() Report {

@@ -25,6 +25,32 @@ type Faults struct {
 	Stop bool
 	// Skew lets each server's clock run at half to double speed.
 	Skew bool
+	// Jump lets the store's clock jump by up to an hour, there and back.
+	Jump bool
+	// Rush lets the store's clock run at double speed.
+	Rush bool
+	// Unregister lets an operator remove the rows of servers that are alive.
+	Unregister bool
+	// Refuse is the chance that a result comes back busy or rejected.
+	Refuse float64
+}
+
+// Shape says what the cluster and its jobs are like.
+type Shape struct {
+	// Deaf servers hear nothing from the store.
+	Deaf bool
+	// Fast handlers let pools take jobs ahead.
+	Fast bool
+	// FetchBatch caps claims.
+	FetchBatch int
+	// Lanes is how many claims of a pool, and finishes of a server, may be under way at once.
+	Lanes int
+	// Retention is how long ended jobs are kept.
+	Retention driver.Retention
+	// Deadlines gives some jobs a deadline.
+	Deadlines bool
+	// Weights are those of the queues in the shared pool.
+	Weights map[string]int
 }
 
 // Config is what a simulation is made of.
@@ -33,6 +59,7 @@ type Config struct {
 	Servers int
 	Jobs    int
 	Faults  Faults
+	Shape   Shape
 	// Chaos is the virtual time with faults. After it the faults end.
 	Chaos time.Duration
 	// Log, if not nil, is told every step.
@@ -57,13 +84,18 @@ type world struct {
 	start time.Time
 	now   time.Time
 	calm  bool
-	nodes []*node
-	born  int
-	jobs  map[int64]*jobRecord
-	order []int64
-	left  int
-	steps int
-	runs  int
+	// calmAt is when the faults ended.
+	calmAt time.Time
+	nodes  []*node
+	born   int
+	jobs   map[int64]*jobRecord
+	order  []int64
+	left   int
+	steps  int
+	runs   int
+	// ahead is how far the store's clock has jumped, jumpedAt when it last did.
+	ahead    time.Duration
+	jumpedAt time.Time
 }
 
 // Run runs one simulation and returns the first rule that was broken.
@@ -73,7 +105,7 @@ func Run(cfg Config) (Report, error) {
 		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 0x9e3779b97f4a7c15)), start: start, now: start,
 		jobs: map[int64]*jobRecord{}, left: cfg.Jobs,
 	}
-	w.store = memstore.New(memstore.Clock(func() time.Time { return w.now }))
+	w.store = memstore.New(memstore.Clock(w.storeNow))
 	defer w.store.Close()
 	for range cfg.Servers {
 		w.spawn()
@@ -88,6 +120,15 @@ func Run(cfg Config) (Report, error) {
 	return w.report(), nil
 }
 
+// storeNow is the store's clock.
+func (w *world) storeNow() time.Time {
+	passed := w.now.Sub(w.start)
+	if w.cfg.Faults.Rush {
+		passed *= 2
+	}
+	return w.start.Add(passed + w.ahead)
+}
+
 func (w *world) explain(err error) error {
 	return fmt.Errorf("seed %d, after %s and %d steps: %w", w.cfg.Seed, w.now.Sub(w.start), w.steps, err)
 }
@@ -100,6 +141,7 @@ func (w *world) chaos() error {
 		}
 		if w.rng.IntN(400) == 0 {
 			w.disturb()
+			w.disorder()
 		}
 		if err := w.step(); err != nil {
 			return err
@@ -110,7 +152,7 @@ func (w *world) chaos() error {
 
 // settle ends the faults: frozen servers go on, queues are open, and there is at least one server to do the rest.
 func (w *world) settle() {
-	w.calm = true
+	w.calm, w.calmAt = true, w.now
 	for w.left > 0 {
 		w.insert()
 	}
@@ -176,6 +218,9 @@ func (w *world) done() bool {
 func (w *world) unfinished() string {
 	for _, id := range w.order {
 		if r, err := w.store.Job(context.Background(), id); err != nil || !r.State.Final() {
+			if w.pruned(err) {
+				continue
+			}
 			return fmt.Sprintf("job %d is %s, attempt %d of %d, server %q, history %+v", id, r.State, r.Attempt, r.MaxAttempts, r.Server, r.History)
 		}
 	}
@@ -229,6 +274,9 @@ func (w *world) check() error {
 			return fmt.Errorf("server %s: %w", n.id, err)
 		}
 	}
+	if err := w.prompt(); err != nil {
+		return err
+	}
 	return w.store.Check(context.Background())
 }
 
@@ -258,6 +306,9 @@ func (w *world) rule(n *node) faultstore.Rule {
 
 // hear passes an event to every server that can hear it; events are hints, so some are lost.
 func (w *world) hear(e driver.Event) {
+	if w.cfg.Shape.Deaf {
+		return
+	}
 	for _, n := range w.nodes {
 		if !n.frozen(w) && w.rng.IntN(3) > 0 {
 			n.engine.Hear(e)
