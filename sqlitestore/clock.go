@@ -30,3 +30,6 @@ func (c *clock) now() time.Time {
 	c.last = t
 	return storekit.Instant(t)
 }
+
+// future is from when on a stamp that somebody made as now shows that the clock has been set back since.
+func (w *work) future() int64 { return w.nowAt + hold.Microseconds() }

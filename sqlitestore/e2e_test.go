@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kilnjobs/kiln"
+	"github.com/kilnjobs/kiln/driver"
 )
 
 type task struct{ N int }
@@ -23,7 +24,7 @@ func serve(t *testing.T, s *Store, handle func(ctx context.Context, j *kiln.Job[
 }
 
 // start runs a server with settings of its own until the test ends, and returns it.
-func start(t *testing.T, s *Store, cfg kiln.ServerConfig, handle func(ctx context.Context, j *kiln.Job[task]) error) *kiln.Server {
+func start(t *testing.T, s driver.Store, cfg kiln.ServerConfig, handle func(ctx context.Context, j *kiln.Job[task]) error) *kiln.Server {
 	t.Helper()
 	mux := kiln.NewMux()
 	kiln.Handle(mux, handle)

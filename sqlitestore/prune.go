@@ -10,6 +10,9 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
+// settled is how long a leader has led when every server that lives has been heard of since its clock last jumped.
+const settled = time.Minute
+
 // Prune implements driver.Coordinator. Jobs of all ended states share the limit, in the order succeeded, deleted, failed.
 func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 	limit := int64(storekit.OrDefault(p.Limit, 1000))
@@ -20,7 +23,7 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 			return err
 		}
 		silent := storekit.Micros(w.now.Add(-cmp.Or(p.Servers, time.Hour)))
-		servers, err := w.affect("prune_servers", silent, limit)
+		servers, err := w.affect("prune_servers", silent, limit, w.nowAt, storekit.Micros(w.now.Add(-settled)))
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,9 @@ func (s *Store) Heartbeat(ctx context.Context, info driver.ServerInfo) (driver.D
 			int64(info.Workers), int64(info.Running), started, w.nowAt); err != nil {
 			return err
 		}
+		if err := w.exec("servers_back", w.nowAt, w.future()); err != nil {
+			return err
+		}
 		if err := forgetStats(w.ctx, w.db, s.tables); err != nil {
 			return err
 		}

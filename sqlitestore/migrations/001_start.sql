@@ -264,6 +264,7 @@ create table {prefix}leaders (
     name          text    not null primary key,
     holder        text    not null,
     acquired_at   integer not null,
+    renewed_at    integer not null,
     expires_at    integer not null
 ) strict, without rowid;
 

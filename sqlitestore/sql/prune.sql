@@ -29,7 +29,10 @@ delete from {prefix}console where id in (select value from json_each(?1));
 delete from {prefix}progress where id in (select value from json_each(?1));
 
 -- name: prune_servers
-delete from {prefix}servers where id in (select id from {prefix}servers where heartbeat_at <= ?1 order by id limit ?2);
+-- Not while a lease has run out or is new: when the clock has jumped ahead, all servers look silent until they write again, and
+-- the jobs of one without a row are given to others at once.
+delete from {prefix}servers where id in (select id from {prefix}servers where heartbeat_at <= ?1 order by id limit ?2)
+and not exists (select 1 from {prefix}leaders where expires_at <= ?3 or acquired_at > ?4);
 
 -- name: prune_stats
 -- Totals hold all that was ever counted, so that minutes can go.

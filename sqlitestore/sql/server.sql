@@ -6,6 +6,10 @@ on conflict (id) do update set host = excluded.host, pid = excluded.pid, version
     queues = excluded.queues, kinds = excluded.kinds, workers = excluded.workers, running = excluded.running,
     heartbeat_at = excluded.heartbeat_at;
 
+-- name: servers_back
+-- The clock was set back since these servers wrote: those that live will write again, the others count as silent from now.
+update {prefix}servers set heartbeat_at = ?1 where heartbeat_at > ?2;
+
 -- name: server_leases
 select id, claim, cancel, attempted_at from {prefix}lease where server = ? order by id;
 

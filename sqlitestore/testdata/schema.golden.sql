@@ -116,6 +116,7 @@ CREATE TABLE kiln_leaders (
     name          text    not null primary key,
     holder        text    not null,
     acquired_at   integer not null,
+    renewed_at    integer not null,
     expires_at    integer not null
 ) strict, without rowid;
 
