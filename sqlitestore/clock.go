@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,9 +13,10 @@ const hold = time.Second
 
 // clock is the store's clock: the process's wall clock in microseconds. A step back of up to a second, as time
 // synchronisation makes them, is held, so that what was written later is not stamped earlier. A larger step is a correction
-// and is followed.
+// and is followed, and logged.
 type clock struct {
 	source func() time.Time
+	logger *slog.Logger
 
 	mu   sync.Mutex
 	last int64
@@ -23,11 +25,16 @@ type clock struct {
 func (c *clock) now() time.Time {
 	t := storekit.Micros(c.source())
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t < c.last && c.last-t <= hold.Microseconds() {
+	back := time.Duration(c.last-t) * time.Microsecond
+	if back > 0 && back <= hold {
 		t = c.last
 	}
 	c.last = t
+	c.mu.Unlock()
+	if back > hold {
+		c.logger.Warn("sqlitestore: the clock was set back; what was scheduled before runs later by as much",
+			"by", back, "now", storekit.Instant(t))
+	}
 	return storekit.Instant(t)
 }
 

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ type config struct {
 	noMigrate bool
 	bus       driver.Bus
 	clock     func() time.Time
+	logger    *slog.Logger
 }
 
 // Prefix sets what the names of all tables and indexes begin with, "kiln_" by default: up to 32 of a-z, 0-9 and _, not
@@ -32,8 +34,11 @@ func Bus(b driver.Bus) Option { return func(c *config) { c.bus = b } }
 // Clock replaces the wall clock, for tests.
 func Clock(now func() time.Time) Option { return func(c *config) { c.clock = now } }
 
+// Logger gets what the store notices by itself: that the clock was set back by more than a second. Default: nobody.
+func Logger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
+
 func configure(opts []Option) (config, error) {
-	c := config{prefix: "kiln_", clock: time.Now}
+	c := config{prefix: "kiln_", clock: time.Now, logger: slog.New(slog.DiscardHandler)}
 	for _, opt := range opts {
 		opt(&c)
 	}
@@ -47,6 +52,8 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("%w: Prefix %q begins with a digit", driver.ErrInvalid, c.prefix)
 	case c.clock == nil:
 		return c, fmt.Errorf("%w: Clock is nil", driver.ErrInvalid)
+	case c.logger == nil:
+		return c, fmt.Errorf("%w: Logger is nil", driver.ErrInvalid)
 	}
 	return c, nil
 }

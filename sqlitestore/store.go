@@ -59,7 +59,7 @@ func New(ctx context.Context, db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, prefix: c.prefix, texts: texts, clock: &clock{source: c.clock}, bus: c.bus, origin: 1 + rand.Int64N(1<<62)}
+	s := &Store{db: db, prefix: c.prefix, texts: texts, clock: &clock{source: c.clock, logger: c.logger}, bus: c.bus, origin: 1 + rand.Int64N(1<<62)}
 	if s.tables, err = tablesOf(c.prefix); err != nil {
 		return nil, err
 	}
