@@ -241,3 +241,17 @@ func TestBeginAnew(t *testing.T) {
 	db.obey(nil)
 	checked(t, s, 3)
 }
+
+// TestBeginAnswerLost begins a read and does not hear of it. The pool must not get the connection back with a transaction in it.
+func TestBeginAnswerLost(t *testing.T) {
+	db := newHookedPool(t)
+	s := newStore(t, db.DB)
+	for range 3 {
+		db.obey(once(context.Canceled, func(s step) bool { return s.after && s.query == "begin deferred" }, nil))
+		if err := s.Check(context.Background()); !errors.Is(err, context.Canceled) {
+			t.Errorf("Check returns %v", err)
+		}
+		db.obey(nil)
+		checked(t, s, 0)
+	}
+}

@@ -39,6 +39,7 @@ func migrate(ctx context.Context, conn *sql.Conn, prefix string) error {
 		return nil
 	}
 	if err := beginImmediate(ctx, conn); err != nil {
+		discard(conn) // the transaction may be open, and must not go back to the pool
 		return fmt.Errorf("sqlitestore: migrate: %w", err)
 	}
 	_, err = m.Migrate(ctx, s)

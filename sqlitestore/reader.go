@@ -57,7 +57,7 @@ func (s *Store) withReader(ctx context.Context, same bool, fn func(r *reader) er
 func (s *Store) readOn(ctx context.Context, db querier, same bool, fn func(r *reader) error) (err error, usable bool) {
 	if same {
 		if _, err := db.ExecContext(ctx, "begin deferred"); err != nil {
-			return named("begin", err), true
+			return named("begin", err), false // it may have begun
 		}
 		defer func() {
 			_, failed := db.ExecContext(context.Background(), "rollback")
