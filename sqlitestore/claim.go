@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -16,7 +17,11 @@ func (s *Store) Claim(ctx context.Context, q driver.ClaimQuery) ([]driver.Job, e
 	if q.Limit <= 0 || len(q.Queues) == 0 {
 		return nil, s.usable(ctx)
 	}
+	all := len(q.Kinds) == 0
 	q.Queues, q.Kinds = slices.Clone(q.Queues), distinct(q.Kinds)
+	if !all && len(q.Kinds) == 0 {
+		return nil, s.usable(ctx)
+	}
 	var jobs []driver.Job
 	err := s.do(ctx, func(w *work) error {
 		var err error
@@ -29,9 +34,10 @@ func (s *Store) Claim(ctx context.Context, q driver.ClaimQuery) ([]driver.Job, e
 	return jobs, nil
 }
 
-// distinct is a sorted copy without repetitions.
+// distinct is a sorted copy without repetitions, and without what is not UTF-8: no job has such a kind, and as JSON it would be
+// another.
 func distinct(list []string) []string {
-	out := slices.Clone(list)
+	out := slices.DeleteFunc(slices.Clone(list), func(kind string) bool { return !utf8.ValidString(kind) })
 	slices.Sort(out)
 	return slices.Compact(out)
 }
