@@ -19,3 +19,7 @@ func TestSuite(t *testing.T)  { under.Suite(t) }
 func TestPools(t *testing.T)  { under.Pools(t) }
 func TestBusy(t *testing.T)   { under.Busy(t) }
 func TestCommit(t *testing.T) { under.Commit(t) }
+
+func TestReadOnly(t *testing.T)       { under.ReadOnly(t) }
+func TestOwnTransaction(t *testing.T) { under.OwnTransaction(t) }
+func TestFractions(t *testing.T)      { under.Fractions(t) }
