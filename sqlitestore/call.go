@@ -30,7 +30,10 @@ type call struct {
 	look func(r *reader) error
 	same bool
 
-	state   atomic.Int32
+	state atomic.Int32
+	// blockedSince is the writer's when the call met somebody else's transaction.
+	blockedSince atomic.Int64
+
 	refused error
 	err     error
 	done    chan struct{}
@@ -84,7 +87,7 @@ func (s *Store) submit(c *call) error {
 	case <-c.done:
 	case <-c.ctx.Done():
 		if c.state.CompareAndSwap(pending, abandoned) {
-			return s.waited(c.ctx.Err())
+			return s.waited(c)
 		}
 		if c.look != nil {
 			<-c.done // a read shares memory with its caller
@@ -119,9 +122,13 @@ func (s *Store) usable(ctx context.Context) error {
 }
 
 // waited explains why a call that never began ran out of time.
-func (s *Store) waited(err error) error {
-	since := s.writer.blockedSince.Load()
-	if since == 0 || errors.Is(err, driver.ErrGone) {
+func (s *Store) waited(c *call) error {
+	err := c.ctx.Err()
+	since := c.blockedSince.Load()
+	if since == 0 {
+		since = s.writer.blockedSince.Load()
+	}
+	if since == 0 {
 		return err
 	}
 	return fmt.Errorf("sqlitestore: waited for the database's write lock, which a transaction has held for %s; "+

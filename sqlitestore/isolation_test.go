@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func TestOwnTransaction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 			defer cancel()
 			if _, err := client.Enqueue(short, task{3}); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrUnknown) ||
 				!strings.Contains(err.Error(), "calling goroutine itself") {
@@ -158,4 +159,22 @@ func TestOwnTransaction(t *testing.T) {
 			checked(t, s, 3)
 		})
 	}
+}
+
+// TestEveryDeadlineNamesTheCause ends the contexts of many calls behind a lock, each at another moment of the writer's attempts.
+func TestEveryDeadlineNamesTheCause(t *testing.T) {
+	db := newPool(t)
+	s := newStore(t, db)
+	lock(t, db)
+	var wg sync.WaitGroup
+	for i := range 400 {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond+time.Duration(i)*100*time.Microsecond)
+			defer cancel()
+			if _, err := s.Insert(ctx, plainJobs(1)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "write lock") {
+				t.Errorf("Insert returns %v", err)
+			}
+		})
+	}
+	wg.Wait()
 }

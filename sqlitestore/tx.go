@@ -144,7 +144,7 @@ func (s *Store) InTx(ctx context.Context, fn func(w driver.Writer) error) error 
 	case <-ctx.Done():
 	}
 	if c.state.CompareAndSwap(pending, abandoned) {
-		return s.waited(ctx.Err())
+		return s.waited(c)
 	}
 	select {
 	case w := <-c.lent:

@@ -208,7 +208,7 @@ func (w *writer) begin(calls []*call) []*call {
 	for wait := courtesy; ; {
 		calls = w.waiting(calls)
 		if len(calls) == 0 {
-			w.blockedSince.Store(0)
+			w.unblock()
 			return nil
 		}
 		err := w.open()
@@ -224,6 +224,9 @@ func (w *writer) begin(calls []*call) []*call {
 		}
 		w.otherAt = time.Now()
 		w.blockedSince.CompareAndSwap(0, w.otherAt.UnixMicro())
+		for _, c := range calls {
+			c.blockedSince.Store(w.blockedSince.Load())
+		}
 		if !w.pause(wait) {
 			for _, c := range calls {
 				c.finish(errClosed)
@@ -247,12 +250,21 @@ func (w *writer) begin(calls []*call) []*call {
 	return taken
 }
 
+// unblock forgets the transaction that was waited for when nobody waits any more. Calls that wait in the queue meet it next.
+func (w *writer) unblock() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		w.blockedSince.Store(0)
+	}
+}
+
 // waiting leaves out the calls whose callers have left or whose contexts have ended.
 func (w *writer) waiting(calls []*call) []*call {
 	left := calls[:0:0]
 	for _, c := range calls {
 		if c.ended() {
-			c.finish(c.ctx.Err())
+			c.finish(w.s.waited(c))
 			continue
 		}
 		left = append(left, c)

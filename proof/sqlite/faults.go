@@ -71,7 +71,7 @@ func (d Driver) OwnTransaction(t *testing.T) {
 	if _, err := s.Tx(tx).Insert(ctx, one()); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	if _, err := s.Insert(short, one()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "calling goroutine itself") {
 		t.Errorf("Insert returns %v", err)
