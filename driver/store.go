@@ -17,7 +17,8 @@ type Store interface {
 // Writer inserts. A [TxWriter] does the same inside of an application's transaction.
 type Writer interface {
 	// Insert stores jobs and returns one result per job, in order. It is all or nothing, except that a duplicate of a unique
-	// key is answered instead of inserted; an error leaves nothing behind, replaced holders included.
+	// key is answered instead of inserted; an error leaves nothing behind, replaced holders included. Only after ErrUnknown, and
+	// after an error of a context that ended meanwhile, all of it may have happened.
 	//
 	// Ids are above 0, increase with the position in the call, also where an earlier job waits for a later one, and are never
 	// used again. The first state is, in this order: deleted when a parent is already final in a way that dooms the job;
