@@ -18,8 +18,7 @@ type call struct {
 	ctx context.Context
 	// drafts are the jobs of a plain Insert, which the writer stores together with those of other calls.
 	drafts []draft
-	// run does everything else. An error means that the transaction is of no use any more; what is merely refused goes into
-	// refused, before anything is written.
+	// run does everything else. An error means that the transaction is of no use any more.
 	run func(w *work) error
 	// lent, when not nil, makes the call alone in its transaction: the caller's own goroutine gets the work from it and
 	// gives the verdict back on returned.
@@ -34,9 +33,8 @@ type call struct {
 	// blockedSince is the writer's when the call met somebody else's transaction.
 	blockedSince atomic.Int64
 
-	refused error
-	err     error
-	done    chan struct{}
+	err  error
+	done chan struct{}
 }
 
 // The states of a call. A caller may leave a pending call; a running one is waited for a moment.
@@ -101,10 +99,7 @@ func (s *Store) submit(c *call) error {
 			return fmt.Errorf("%w: the write was under way: %w", driver.ErrUnknown, c.ctx.Err())
 		}
 	}
-	if c.err != nil {
-		return c.err
-	}
-	return c.refused
+	return c.err
 }
 
 // errClosed is what calls get after Close.

@@ -193,7 +193,6 @@ func (w *writer) attempt(calls []*call) []*call {
 		return nil
 	}
 	for _, c := range calls {
-		c.refused = nil
 		c.state.Store(pending)
 	}
 	return calls
