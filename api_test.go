@@ -132,7 +132,7 @@ var (
 var (
 	_ = []error{
 		kiln.ErrPermanent, kiln.ErrCanceled, kiln.ErrSnoozed, kiln.ErrTimeout, kiln.ErrShutdown,
-		kiln.ErrNotFound, kiln.ErrInvalid, kiln.ErrTooLarge, kiln.ErrLost, kiln.ErrClosed, kiln.ErrConflict,
+		kiln.ErrNotFound, kiln.ErrInvalid, kiln.ErrTooLarge, kiln.ErrLost, kiln.ErrClosed, kiln.ErrConflict, kiln.ErrUnknown,
 	}
 	_ func(error) error         = kiln.Permanent
 	_ func(error) error         = kiln.Cancel

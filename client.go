@@ -44,7 +44,7 @@ func (c *Client) Store() driver.Store { return c.store }
 // Enqueue stores one job and returns its id.
 //
 // Errors wrap ErrInvalid or ErrTooLarge for what kiln or the store does not take, the encoder's error for args that do not
-// encode, and otherwise the store's; nothing is stored then. Only when ctx ended meanwhile, or the error wraps driver.ErrUnknown,
+// encode, and otherwise the store's; nothing is stored then. Only when ctx ended meanwhile, or the error wraps ErrUnknown,
 // the job may have been stored.
 func (c *Client) Enqueue(ctx context.Context, args Args, opts ...InsertOption) (int64, error) {
 	return c.EnqueueTx(ctx, c.store, args, opts...)

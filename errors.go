@@ -37,6 +37,9 @@ var (
 	ErrClosed = driver.ErrClosed
 	// ErrConflict says that concurrent changes kept a call from applying.
 	ErrConflict = driver.ErrConflict
+	// ErrUnknown says that a write may have happened or not: the answer to its commit was lost. After an enqueue that failed so,
+	// the job exists once or not at all.
+	ErrUnknown = driver.ErrUnknown
 )
 
 // Permanent returns an error after which the job fails at once, whatever attempts it has left. It matches ErrPermanent and
