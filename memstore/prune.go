@@ -20,7 +20,9 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 	defer s.mu.Unlock()
 	limit := storekit.OrDefault(p.Limit, 1000)
 	n := s.pruneRows(p.Retention, now, limit)
-	n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
+	if s.settled(now) {
+		n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
+	}
 	n += s.foldMinutes(now.Add(-cmp.Or(p.Stats, 14*24*time.Hour)), limit)
 	return n, nil
 }
@@ -42,6 +44,20 @@ func (s *Store) pruneRows(keep driver.Retention, now time.Time, limit int) int {
 		}
 	}
 	return n
+}
+
+// settling is how long a leader has led when every server that lives has been heard of since the clock last jumped.
+const settling = time.Minute
+
+// settled reports whether the silence of servers can be believed. After a jump of the clock all of them look silent until their next
+// heartbeat, and the jobs of a server without a row are orphans at once; but the jump has ended the leaders' leases too.
+func (s *Store) settled(now time.Time) bool {
+	for _, l := range s.leases {
+		if !l.expires.After(now) || l.since.After(now.Add(-settling)) {
+			return false
+		}
+	}
+	return true
 }
 
 // pruneServers removes up to limit servers whose last heartbeat is not after the given time.
