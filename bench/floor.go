@@ -172,13 +172,7 @@ func (f *floorInstance) loop(ctx context.Context, workers int, handle func(int64
 		}
 		group.Wait()
 		f.mu.Lock()
-		err = f.tx(calls, func() error {
-			if _, err := f.finish.ExecContext(calls, list(ids), time.Now().UnixMicro()); err != nil {
-				return err
-			}
-			_, err := f.end.ExecContext(calls, list(ids))
-			return err
-		})
+		err = f.complete(calls, ids)
 		f.mu.Unlock()
 		if err != nil {
 			return err
@@ -217,6 +211,31 @@ func (f *floorInstance) claim(ctx context.Context) (ids, numbers []int64, err er
 		return err
 	})
 	return ids, numbers, err
+}
+
+func (f *floorInstance) complete(ctx context.Context, ids []int64) error {
+	return f.tx(ctx, func() error {
+		if _, err := f.finish.ExecContext(ctx, list(ids), time.Now().UnixMicro()); err != nil {
+			return err
+		}
+		_, err := f.end.ExecContext(ctx, list(ids))
+		return err
+	})
+}
+
+func (f *floorInstance) pickup(ctx context.Context, n int64) (time.Duration, error) {
+	begin := time.Now()
+	if err := f.store(ctx, []int64{n}); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids, _, err := f.claim(ctx)
+	took := time.Since(begin)
+	if err != nil {
+		return 0, err
+	}
+	return took, f.complete(ctx, ids)
 }
 
 func (f *floorInstance) tx(ctx context.Context, do func() error) error {

@@ -74,9 +74,9 @@ func main() {
 	}
 }
 
-// measure lets the systems take turns, in an order that rotates from round to round.
-func measure(ctx context.Context, sc scenario, chosen []system, rounds int) (map[string][]float64, error) {
-	values := map[string][]float64{}
+// measure lets the systems take turns, in an order that rotates from round to round, and returns the figures of each round.
+func measure(ctx context.Context, sc scenario, chosen []system, rounds int) (map[string][][]float64, error) {
+	values := map[string][][]float64{}
 	for round := range rounds {
 		for i := range chosen {
 			sys := chosen[(i+round)%len(chosen)]
@@ -84,7 +84,7 @@ func measure(ctx context.Context, sc scenario, chosen []system, rounds int) (map
 			if err != nil {
 				return nil, fmt.Errorf("%s on %s: %w", sc.name, sys.name, err)
 			}
-			values[sys.name] = append(values[sys.name], v)
+			values[sys.name] = append(values[sys.name], sc.figures(v))
 			<-time.After(50 * time.Millisecond)
 		}
 	}

@@ -89,12 +89,12 @@ func startProcess(sys, dir string) (*process, error) {
 }
 
 // drainByProcesses lets so many processes work through what is there.
-func (r *round) drainByProcesses(n, count int) (float64, error) {
+func (r *round) drainByProcesses(n, count int) ([]float64, error) {
 	var all []*process
 	for range count {
 		p, err := startProcess(r.sys.name, r.dir)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		all = append(all, p)
 	}
@@ -114,7 +114,7 @@ func (r *round) drainByProcesses(n, count int) (float64, error) {
 			break
 		}
 		if time.Since(begin) > 5*time.Minute {
-			return 0, fmt.Errorf("%d of %d jobs after five minutes", ran, n)
+			return nil, fmt.Errorf("%d of %d jobs after five minutes", ran, n)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -122,8 +122,8 @@ func (r *round) drainByProcesses(n, count int) (float64, error) {
 	for _, p := range all {
 		p.in.Close()
 		if err := p.cmd.Wait(); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	return float64(n) / took.Seconds(), nil
+	return []float64{float64(n) / took.Seconds()}, nil
 }

@@ -52,11 +52,26 @@ func syncTime() (time.Duration, error) {
 }
 
 // show prints a scenario's medians with their ranges, and how many times better kiln on the same database is.
-func show(w io.Writer, sc scenario, chosen []system, values map[string][]float64) {
-	fmt.Fprintf(w, "%s (%s)\n", sc.name, sc.unit)
-	kiln := median(values[kilnSQLite.name])
+func show(w io.Writer, sc scenario, chosen []system, values map[string][][]float64) {
+	if len(sc.quantiles) == 0 {
+		showFigure(w, sc, sc.name, 0, chosen, values)
+	}
+	for i, q := range sc.quantiles {
+		showFigure(w, sc, fmt.Sprintf("%s-p%.0f", sc.name, 100*q), i, chosen, values)
+	}
+}
+
+func showFigure(w io.Writer, sc scenario, name string, figure int, chosen []system, values map[string][][]float64) {
+	column := func(sys system) (v []float64) {
+		for _, round := range values[sys.name] {
+			v = append(v, round[figure])
+		}
+		return v
+	}
+	fmt.Fprintf(w, "%s (%s)\n", name, sc.unit)
+	kiln := median(column(kilnSQLite))
 	for _, sys := range chosen {
-		v := values[sys.name]
+		v := column(sys)
 		ratio := ""
 		if sys.name != kilnSQLite.name && kiln > 0 {
 			better := kiln / median(v)

@@ -129,22 +129,22 @@ func (w *work) pickLanes(queue string, kinds []string, limit int) ([]lane, error
 	return lanes, err
 }
 
+// flagsTold are the flags of jobs about which a claim has more to say, or to do, than their plain columns.
+const flagsTold = flagMeta | flagDeadline | flagBatch | flagLimit | flagParents | flagDetails
+
 // claimLane moves the head of a lane into lease and appends its jobs.
 func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, server string) ([]driver.Job, error) {
 	var rank, id, flags, attempt, runAt, timeout, createdAt int64
 	var claim int32
-	var recurring, title string
-	var tags, meta sql.RawBytes
 	var special []int
 	first := len(jobs)
 	err := w.each("claim_read", []any{queue, kind, int64(limit)}, func(rows *sql.Rows) error {
 		var job driver.Job
-		err := rows.Scan(&rank, &id, &flags, &claim, &attempt, &runAt,
-			&job.MaxAttempts, &timeout, &createdAt, &recurring, &title, &tags, &meta, &job.Args)
+		err := rows.Scan(&rank, &id, &flags, &claim, &attempt, &runAt, &job.MaxAttempts, &timeout, &createdAt, &job.Args)
 		if err != nil {
 			return err
 		}
-		if flags&(flagMeta|flagDeadline|flagBatch|flagLimit|flagParents) != 0 {
+		if flags&flagsTold != 0 {
 			special = append(special, len(jobs))
 		}
 		job.Ref = driver.Ref{ID: id, Claim: claim + 1}
@@ -152,8 +152,6 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 		job.Attempt = int(attempt) + 1
 		job.Timeout = storekit.MillisTimeout(timeout)
 		job.RunAt, job.CreatedAt, job.AttemptedAt = storekit.Instant(runAt), storekit.Instant(createdAt), w.now
-		job.RecurringID, job.Title = recurring, title
-		job.Tags, job.Meta = decodeTags(tags), decodeMeta(meta)
 		jobs = append(jobs, job)
 		return nil
 	})
@@ -166,30 +164,40 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 	if err := w.exec("claim_take", queue, kind, rank, id); err != nil {
 		return nil, err
 	}
-	for _, i := range special {
-		if err := w.claimSpecial(&jobs[i]); err != nil {
-			return nil, err
-		}
-	}
-	return jobs, nil
+	return jobs, w.claimSpecial(jobs, special)
 }
 
-// claimSpecial completes a job whose flags say that there is more about it.
-func (w *work) claimSpecial(job *driver.Job) error {
-	var deadline int64
-	var parents, meta string
-	found, err := w.one("claim_special", []any{job.ID}, &deadline, &job.BatchID, &job.LimitKey, &parents, &meta)
-	if err != nil || !found {
+// claimSpecial completes the jobs whose flags say that there is more about them.
+func (w *work) claimSpecial(jobs []driver.Job, special []int) error {
+	if len(special) == 0 {
+		return nil
+	}
+	list := make([]byte, 0, 8*len(special)+2)
+	for _, i := range special {
+		list = appendID(list, jobs[i].ID)
+	}
+	var deadlines []byte
+	var index int
+	var deadline, batch int64
+	var limitKey, recurring, title string
+	var tags, parents, meta sql.RawBytes
+	err := w.each("claim_special", []any{closeIDs(list)}, func(rows *sql.Rows) error {
+		err := rows.Scan(&index, &deadline, &batch, &limitKey, &recurring, &title, &tags, &parents, &meta)
+		if err != nil {
+			return err
+		}
+		job := &jobs[special[index]]
+		job.BatchID, job.LimitKey, job.RecurringID, job.Title = batch, limitKey, recurring, title
+		job.Tags, job.Parents, job.Meta = decodeTags(tags), decodeIDs(parents), decodeMeta(meta)
+		if deadline != 0 {
+			deadlines = appendPair(deadlines, deadline, job.ID)
+		}
+		return nil
+	})
+	if err != nil || len(deadlines) == 0 {
 		return err
 	}
-	if meta != "" {
-		job.Meta = decodeMeta([]byte(meta))
-	}
-	job.Parents = decodeIDs([]byte(parents))
-	if deadline != 0 {
-		return w.exec("deadline_drop", deadline, job.ID)
-	}
-	return nil
+	return w.exec("claim_deadlines", closeIDs(deadlines))
 }
 
 // A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.

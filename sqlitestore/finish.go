@@ -77,7 +77,11 @@ type single struct {
 }
 
 func (f *finisher) run(rejected map[int]bool) error {
-	if err := f.settle(rejected); err != nil {
+	rest, err := f.plain()
+	if err != nil {
+		return err
+	}
+	if err := f.settle(rest, rejected); err != nil {
 		return err
 	}
 	for state, ids := range f.ended {
@@ -104,13 +108,16 @@ func (f *finisher) run(rejected map[int]bool) error {
 	return f.noteAll(f.entries)
 }
 
-// settle reads the leases that the outcomes name and decides what each outcome does.
-func (f *finisher) settle(rejected map[int]bool) error {
-	list := make([]byte, 0, 8*len(f.outs)+2)
-	for i := range f.outs {
-		list = appendID(list, f.outs[i].ID)
+// settle reads the leases that some of the outcomes name and decides what each of those does.
+func (f *finisher) settle(which []int, rejected map[int]bool) error {
+	if len(which) == 0 {
+		return nil
 	}
-	answered := make(map[int64]bool, len(f.outs))
+	list := make([]byte, 0, 8*len(which)+2)
+	for _, index := range which {
+		list = appendID(list, f.outs[index].ID)
+	}
+	answered := make(map[int64]bool, len(which))
 	var index int
 	var claim, attempt, flags int64
 	var cancel bool
@@ -119,6 +126,7 @@ func (f *finisher) settle(rejected map[int]bool) error {
 		if err := rows.Scan(&index, &claim, &attempt, &flags, &cancel, &server, &queue); err != nil {
 			return err
 		}
+		index = which[index]
 		out := &f.outs[index]
 		if int64(out.Claim) != claim || answered[out.ID] {
 			return nil
@@ -162,8 +170,7 @@ func (s *interned) Scan(src any) error {
 
 // collect notes an outcome that can be written together with others, and is false for one that cannot.
 func (f *finisher) collect(id int64, s *storekit.Settled, attempt, flags int64, queue string) bool {
-	const settles = flagUnique | flagLimit | flagChildren | flagBatch
-	if flags&settles != 0 || s.Output != nil {
+	if flags&flagsSettled != 0 || s.Output != nil {
 		return false
 	}
 	switch {
@@ -299,6 +306,16 @@ func appendID(list []byte, id int64) []byte {
 		list = append(list, ',')
 	}
 	return strconv.AppendInt(list, id, 10)
+}
+
+func appendPair(list []byte, a, b int64) []byte {
+	if len(list) == 0 {
+		list = append(list, "[["...)
+	} else {
+		list = append(list, ",["...)
+	}
+	list = append(strconv.AppendInt(list, a, 10), ',')
+	return append(strconv.AppendInt(list, b, 10), ']')
 }
 
 func closeIDs(list []byte) string {

@@ -21,6 +21,7 @@ const (
 	flagMeta                 // its meta was changed by SetMeta
 	flagOutput               // left an output
 	flagGranted              // has a reserved start
+	flagDetails              // has a title, tags, meta or a recurring job
 )
 
 // draft is a job on its way into the database: everything that needs no transaction is worked out before one is open.
@@ -39,9 +40,7 @@ type draft struct {
 }
 
 // plain reports whether the job has nothing but args, so that it can share a statement with jobs like it.
-func (d *draft) plain() bool {
-	return d.flags == 0 && d.meta == "" && d.tags == "" && d.title == "" && d.recurring == ""
-}
+func (d *draft) plain() bool { return d.flags == 0 }
 
 // alike reports whether two plain jobs differ in nothing but args.
 func (d *draft) alike(o *draft) bool {
@@ -81,6 +80,9 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 		}
 		if d.tags, err = encodeTags(storekit.CleanTags(p.Tags)); err != nil {
 			return nil, err
+		}
+		if d.meta != "" || d.tags != "" || d.title != "" || d.recurring != "" {
+			d.flags |= flagDetails
 		}
 	}
 	return drafts, nil

@@ -45,14 +45,19 @@ func (w *watcher) wrote(work *work) {
 
 // look asks, at most every watchEvery and only while anybody listens, whether anybody else has written, and tells the
 // subscribers what of it concerns them. A new subscriber is told to look for itself once the watcher knows from where on it
-// will tell: so nothing falls between the two.
-func (w *writer) look() {
+// will tell: so nothing falls between the two. A busy writer may look a little later: what it has just written is often
+// answered by the next call at once, which would wait for the look.
+func (w *writer) look(busy bool) {
 	arrived, listened := w.s.hub.arrivals()
 	if !listened {
 		w.watch.listened = false
 		return
 	}
-	if !arrived && time.Since(w.watch.lookAt) < watchEvery {
+	every := watchEvery
+	if busy {
+		every = 2 * watchEvery
+	}
+	if !arrived && time.Since(w.watch.lookAt) < every {
 		return
 	}
 	w.watch.lookAt = time.Now()

@@ -108,15 +108,14 @@ func (w *writer) loop() {
 		case <-tick:
 			timer.Reset(watchEvery)
 		}
-		w.look()
-		w.serve()
-		// Callers that were just answered come back at once; a moment later their next calls share a transaction.
-		runtime.Gosched()
-		for calls := w.next(); len(calls) > 0 && w.ctx.Err() == nil; calls = w.next() {
-			w.write(calls)
-			w.look()
-			w.serve()
+		for busy := true; busy && w.ctx.Err() == nil; {
+			// Callers that were just answered come back at once; a moment later their next calls share a transaction.
 			runtime.Gosched()
+			calls := w.next()
+			w.write(calls)
+			busy = len(calls) > 0
+			w.look(busy)
+			w.serve()
 		}
 	}
 }
@@ -233,7 +232,7 @@ func (w *writer) begin(calls []*call) []*call {
 			return nil
 		}
 		wait = min(wait+courtesy, 5*courtesy)
-		w.look()
+		w.look(false)
 		w.serve()
 	}
 	w.blockedSince.Store(0)

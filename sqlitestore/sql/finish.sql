@@ -2,6 +2,10 @@
 -- has: 5.5 microseconds per plain end at 100 per call. Outcomes that touch side tables other than the history are written
 -- job by job.
 
+-- name: finish_count
+-- How many of the jobs are as their outcomes expect, without flags that mean more to do.
+select count(*) from json_each(?1) e cross join {prefix}lease l on l.id = e.value where l.claim = ?2 and l.flags & ?3 = 0;
+
 -- name: finish_read
 select e.key, l.claim, l.attempt, l.flags, l.cancel, l.server, l.queue
 from json_each(?1) e cross join {prefix}lease l on l.id = e.value;
