@@ -134,25 +134,32 @@ const flagsTold = flagMeta | flagDeadline | flagBatch | flagLimit | flagParents 
 
 // claimLane moves the head of a lane into lease and appends its jobs.
 func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, server string) ([]driver.Job, error) {
-	var rank, id, flags, attempt, runAt, timeout, createdAt int64
+	var rank, id, flags, attempt, timeout, createdAt int64
+	var runAt sql.NullInt64
 	var claim int32
+	var most int
+	var raw sql.RawBytes
+	var args packer
 	var special []int
 	first := len(jobs)
+	into := []any{&rank, &id, &flags, &claim, &attempt, &runAt, &most, &timeout, &createdAt, &raw}
 	err := w.each("claim_read", []any{queue, kind, int64(limit)}, func(rows *sql.Rows) error {
-		var job driver.Job
-		err := rows.Scan(&rank, &id, &flags, &claim, &attempt, &runAt, &job.MaxAttempts, &timeout, &createdAt, &job.Args)
-		if err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return err
 		}
 		if flags&flagsTold != 0 {
 			special = append(special, len(jobs))
 		}
-		job.Ref = driver.Ref{ID: id, Claim: claim + 1}
-		job.Kind, job.Queue, job.Priority = kind, queue, int16(-rank)
-		job.Attempt = int(attempt) + 1
-		job.Timeout = storekit.MillisTimeout(timeout)
-		job.RunAt, job.CreatedAt, job.AttemptedAt = storekit.Instant(runAt), storekit.Instant(createdAt), w.now
-		jobs = append(jobs, job)
+		if !runAt.Valid {
+			runAt.Int64 = createdAt
+		}
+		jobs = append(jobs, driver.Job{
+			Ref:  driver.Ref{ID: id, Claim: claim + 1},
+			Kind: kind, Queue: queue, Priority: int16(-rank),
+			Attempt: int(attempt) + 1, MaxAttempts: most, Timeout: storekit.MillisTimeout(timeout),
+			RunAt: storekit.Instant(runAt.Int64), CreatedAt: storekit.Instant(createdAt), AttemptedAt: w.now,
+			Args: args.keep(raw),
+		})
 		return nil
 	})
 	if err != nil || len(jobs) == first {
@@ -165,6 +172,24 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 		return nil, err
 	}
 	return jobs, w.claimSpecial(jobs, special)
+}
+
+// packer copies small values into blocks that they share, so that a job costs no allocation for its args. Blocks are small,
+// since one that is in use keeps all of it.
+type packer struct{ block []byte }
+
+const packedBlock = 16 << 10
+
+func (p *packer) keep(b []byte) []byte {
+	if len(b) > packedBlock/4 {
+		return slices.Clone(b)
+	}
+	if len(p.block)+len(b) > cap(p.block) {
+		p.block = make([]byte, 0, packedBlock)
+	}
+	at := len(p.block)
+	p.block = append(p.block, b...)
+	return p.block[at:len(p.block):len(p.block)]
 }
 
 // claimSpecial completes the jobs whose flags say that there is more about them.

@@ -135,3 +135,36 @@ func TestPickup(t *testing.T) {
 		pickup("a job of a transaction", now)
 	})
 }
+
+// BenchmarkServer works through no-op jobs as an application does: what the client, the engine and the store allocate in all.
+func BenchmarkServer(b *testing.B) {
+	s := newStore(b, newPool(b))
+	c := kiln.NewClient(s)
+	mux := kiln.NewMux()
+	ran := make(chan struct{}, 1000)
+	kiln.Handle(mux, func(context.Context, *kiln.Job[task]) error { ran <- struct{}{}; return nil })
+	server, err := kiln.NewServer(c, mux, kiln.ServerConfig{Queues: map[string]int{"default": 100}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	specs := make([]kiln.Spec, b.N)
+	for i := range specs {
+		specs[i].Args = task{i}
+	}
+	if _, err := c.EnqueueMany(b.Context(), specs...); err != nil {
+		b.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	done := make(chan error)
+	b.ReportAllocs()
+	b.ResetTimer()
+	go func() { done <- server.Run(ctx) }()
+	for range b.N {
+		<-ran
+	}
+	b.StopTimer()
+	cancel()
+	if err := <-done; err != nil {
+		b.Fatal(err)
+	}
+}

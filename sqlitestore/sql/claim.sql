@@ -34,8 +34,9 @@ line (kind, rank, id) as (
 select kind from line;
 
 -- name: claim_read
--- Each column costs a tenth of the statement, so those that few jobs have are left to claim_special.
-select r.rank, r.id, r.flags, r.claim, r.attempt, r.run_at, j.max_attempts, j.timeout, j.created_at, j.args
+-- Each column costs a tenth of the statement, so those that few jobs have are left to claim_special; and an instant costs an
+-- allocation, so the run time is null when it is the same as the creation.
+select r.rank, r.id, r.flags, r.claim, r.attempt, nullif(r.run_at, j.created_at), j.max_attempts, j.timeout, j.created_at, j.args
 from {prefix}ready r cross join {prefix}jobs j on j.id = r.id
 where r.queue = ?1 and r.kind = ?2 and not exists (select 1 from {prefix}queues where name = ?1)
 order by r.rank, r.id limit ?3;
