@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -19,8 +18,7 @@ func (s *Store) Delete(ctx context.Context, f driver.Filter) (int, error) {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	var events []driver.Event
-	var counts counts
+	c := s.change(now)
 	n := 0
 	for _, r := range s.filter(f) {
 		switch {
@@ -28,40 +26,35 @@ func (s *Store) Delete(ctx context.Context, f driver.Filter) (int, error) {
 			continue
 		case r.State == driver.Processing:
 			r.CancelRequested = true
-			events = append(events, driver.Event{Kind: driver.CancelRequested, ID: r.ID})
+			c.extra = append(c.extra, driver.Event{Kind: driver.CancelRequested, ID: r.ID})
 		default:
-			s.end(r, driver.Entry{At: now, Reason: "deleted", Actor: driver.Actor(ctx)})
-			counts.deleted++
+			c.end(r, driver.Entry{Reason: "deleted", Actor: driver.Actor(ctx)})
 		}
 		n++
 	}
-	s.count(now, "", counts)
-	s.publish(events...)
+	c.finish()
 	return n, nil
 }
 
 // end deletes a row that is not processing, for the reason in the entry.
-func (s *Store) end(r *row, why driver.Entry) {
-	s.unlist(r)
-	why.State, why.Attempt = driver.Deleted, r.Attempt
-	r.State = driver.Deleted
-	r.FinalizedAt = why.At
-	r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(why))
-	s.enlist(r)
+func (c *change) end(r *row, why driver.Entry) {
+	why.At, why.State, why.Attempt = c.now, driver.Deleted, r.Attempt
+	c.move(r, driver.Deleted, func() {
+		r.FinalizedAt = c.now
+		r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(why))
+	})
+	c.counts.deleted++
 }
 
 // endLate deletes up to limit waiting rows whose deadline has come.
-func (s *Store) endLate(limit int, now time.Time) {
-	var counts counts
+func (c *change) endLate(limit int) {
 	for range limit {
-		first, ok := s.deadlines.first()
-		if !ok || first.row.deadline.After(now) {
+		first, ok := c.deadlines.first()
+		if !ok || first.row.deadline.After(c.now) {
 			break
 		}
-		s.end(first.row, driver.Entry{At: now, Reason: "deadline"})
-		counts.deleted++
+		c.end(first.row, driver.Entry{Reason: "deadline"})
 	}
-	s.count(now, "", counts)
 }
 
 // filter collects the rows that match, by id where ids are given and in the order of their list otherwise.

@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -16,28 +15,27 @@ func (s *Store) Finish(ctx context.Context, server string, outs []driver.Outcome
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	f := finisher{store: s, now: now}
+	f := finisher{change: s.change(now)}
 	results := make([]driver.Result, len(outs))
 	for i := range outs {
-		results[i] = f.finish(&outs[i])
+		results[i] = f.apply(&outs[i])
 	}
-	s.count(now, server, f.counts)
-	s.publish(f.hints.events...)
+	s.count(now, server, f.stats)
+	f.change.finish()
 	return results, nil
 }
 
 // finisher is the state of one Finish call.
 type finisher struct {
-	store  *Store
-	now    time.Time
-	hints  hints
-	counts counts
+	*change
+	// stats are what the outcomes count for their server.
+	stats counts
 	// rejected holds the refs of this call that were rejected: a second outcome for one is stale all the same.
 	rejected map[driver.Ref]bool
 }
 
-func (f *finisher) finish(out *driver.Outcome) driver.Result {
-	r := f.store.running(out.Ref)
+func (f *finisher) apply(out *driver.Outcome) driver.Result {
+	r := f.running(out.Ref)
 	if r == nil || f.rejected[out.Ref] {
 		return driver.Stale
 	}
@@ -51,27 +49,25 @@ func (f *finisher) finish(out *driver.Outcome) driver.Result {
 		f.rejected[out.Ref] = true
 		return driver.Rejected
 	}
-	f.store.settle(r, settled)
-	f.hints.note(r)
-	f.counts.add(settled.Stat)
+	f.settle(r, settled)
+	f.stats.add(settled.Stat)
 	return driver.Applied
 }
 
 // settle moves a row to where its outcome sends it.
-func (s *Store) settle(r *row, to storekit.Settled) {
-	s.unlist(r)
-	r.State = to.State
-	r.Attempt = to.Attempt
-	r.FinalizedAt = to.FinalizedAt
-	r.Output = cloneSlice(to.Output)
-	r.CancelRequested = false
-	if !to.RunAt.IsZero() {
-		r.RunAt = to.RunAt
-	}
-	if to.HasEntry {
-		r.History = storekit.AppendHistory(r.History, to.Entry)
-	}
-	s.enlist(r)
+func (c *change) settle(r *row, to storekit.Settled) {
+	c.move(r, to.State, func() {
+		r.Attempt = to.Attempt
+		r.FinalizedAt = to.FinalizedAt
+		r.Output = cloneSlice(to.Output)
+		r.CancelRequested = false
+		if !to.RunAt.IsZero() {
+			r.RunAt = to.RunAt
+		}
+		if to.HasEntry {
+			r.History = storekit.AppendHistory(r.History, to.Entry)
+		}
+	})
 }
 
 // SetMeta implements driver.Worker.

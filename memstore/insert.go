@@ -19,7 +19,9 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 	}
 	defer s.mu.Unlock()
 	rows := s.newRows(jobs, now)
-	s.insert(rows)
+	c := s.change(now)
+	c.insert(rows)
+	c.finish()
 	return inserted(rows), nil
 }
 
@@ -40,14 +42,12 @@ func (s *Store) newRows(jobs []driver.InsertParams, now time.Time) []*row {
 	return rows
 }
 
-// insert puts the rows of a call, or of a whole transaction, into the store and tells the subscribers.
-func (s *Store) insert(rows []*row) {
-	var h hints
+// insert puts the rows of a call, or of a whole transaction, into the store.
+func (c *change) insert(rows []*row) {
 	for _, r := range rows {
-		s.add(r)
-		h.note(r)
+		c.add(r)
+		c.hints.note(r)
 	}
-	s.publish(h.events...)
 }
 
 func inserted(rows []*row) []driver.Inserted {

@@ -10,3 +10,9 @@ import (
 func (s *Store) Limits(ctx context.Context, after string, limit int) ([]driver.LimitInfo, error) {
 	return nil, nil
 }
+
+// slotFreed notes that a row with a limit key has left enqueued or processing.
+func (c *change) slotFreed(r *row) {}
+
+// admitTouched admits what has room now under the limit keys that the call touched.
+func (c *change) admitTouched() {}

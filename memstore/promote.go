@@ -16,29 +16,26 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 	}
 	defer s.mu.Unlock()
 	limit = storekit.AtLeastOne(limit)
-	s.endLate(limit, now)
+	c := s.change(now)
+	c.endLate(limit)
 	var p driver.Promoted
-	var h hints
 	for p.Count < limit {
 		first, ok := s.scheduled.first()
 		if !ok || first.row.RunAt.After(now) {
 			break
 		}
-		s.ready(first.row, now)
-		h.note(first.row)
+		c.ready(first.row)
 		p.Count++
 	}
-	p.Queues = h.queues(driver.JobsReady)
+	c.finish()
+	p.Queues = c.hints.queues(driver.JobsReady)
 	p.Next = s.untilNext(now)
-	s.publish(h.events...)
 	return p, nil
 }
 
-// ready moves a scheduled row on.
-func (s *Store) ready(r *row, now time.Time) {
-	s.unlist(r)
-	r.State = storekit.Ready(r.RunAt, now, r.LimitKey != "")
-	s.enlist(r)
+// ready moves a row on whose time has come or whose dependencies are resolved.
+func (c *change) ready(r *row) {
+	c.move(r, storekit.Ready(r.RunAt, c.now, r.LimitKey != ""), nil)
 }
 
 // untilNext is the time until Promote has work again, 0 when nothing is planned.

@@ -19,11 +19,13 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 	}
 	defer s.mu.Unlock()
 	limit := storekit.OrDefault(p.Limit, 1000)
+	c := s.change(now)
 	n := s.pruneRows(p.Retention, now, limit)
 	if s.settled(now) {
 		n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
 	}
 	n += s.foldMinutes(now.Add(-cmp.Or(p.Stats, 14*24*time.Hour)), limit)
+	c.finish()
 	return n, nil
 }
 

@@ -18,32 +18,31 @@ func (s *Store) Requeue(ctx context.Context, f driver.Filter) (int, error) {
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	var h hints
+	c := s.change(now)
 	n := 0
 	for _, r := range s.filter(f) {
 		if r.State != driver.Scheduled && !r.State.Final() {
 			continue
 		}
-		s.requeue(r, driver.Actor(ctx), now)
-		h.note(r)
+		c.requeue(r, driver.Actor(ctx))
 		n++
 	}
-	s.publish(h.events...)
+	c.finish()
 	return n, nil
 }
 
-func (s *Store) requeue(r *row, actor string, now time.Time) {
-	s.unlist(r)
-	entry := driver.Entry{At: now, State: driver.Enqueued, Attempt: r.Attempt, Reason: "requeued", Actor: actor}
-	r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(entry))
-	if r.State == driver.Scheduled {
-		r.MaxAttempts = max(r.MaxAttempts, r.Attempt+1)
-	} else {
-		r.Attempt = 0
-	}
-	r.State = driver.Enqueued
-	r.RunAt = now
-	r.FinalizedAt = time.Time{}
-	r.Output = nil
-	s.enlist(r)
+func (c *change) requeue(r *row, actor string) {
+	entry := driver.Entry{At: c.now, State: driver.Enqueued, Attempt: r.Attempt, Reason: "requeued", Actor: actor}
+	waited := r.State == driver.Scheduled
+	c.move(r, driver.Enqueued, func() {
+		r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(entry))
+		if waited {
+			r.MaxAttempts = max(r.MaxAttempts, r.Attempt+1)
+		} else {
+			r.Attempt = 0
+		}
+		r.RunAt = c.now
+		r.FinalizedAt = time.Time{}
+		r.Output = nil
+	})
 }

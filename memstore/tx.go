@@ -62,12 +62,15 @@ func (tx *Tx) Notify(context.Context) error { return nil }
 
 // Commit makes everything visible at once, or nothing. It fails once the transaction is finished.
 func (tx *Tx) Commit() error {
-	if _, err := tx.lock(context.Background()); err != nil {
+	now, err := tx.lock(context.Background())
+	if err != nil {
 		return err
 	}
 	defer tx.store.mu.Unlock()
 	tx.done = true
-	tx.store.insert(tx.rows)
+	c := tx.store.change(now)
+	c.insert(tx.rows)
+	c.finish()
 	return nil
 }
 

@@ -62,7 +62,12 @@ func (c *call) ended() bool {
 
 // do sends a call through the writer and waits for it.
 func (s *Store) do(ctx context.Context, run func(w *work) error) error {
-	return s.submit(&call{ctx: ctx, run: run})
+	return s.submit(&call{ctx: ctx, run: func(w *work) error {
+		if err := run(w); err != nil {
+			return err
+		}
+		return w.conclude()
+	}})
 }
 
 // start hands the call to the writer.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kilnjobs/kiln"
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
 )
 
 type task struct{ N int }
@@ -107,7 +108,7 @@ func TestPickup(t *testing.T) {
 		client := kiln.NewClient(a)
 		pickup := func(what string, due time.Time) {
 			t.Helper()
-			if late := (<-started).Sub(due); late < 0 || late > 50*time.Millisecond {
+			if late := (<-started).Sub(storekit.Stamp(due)); late < 0 || late > 50*time.Millisecond {
 				t.Errorf("%s is started %s after it was due", what, late)
 			}
 		}

@@ -142,13 +142,19 @@ func insertMerged(w *work, calls []*call) error {
 	case 0:
 		return nil
 	case 1:
-		return w.insert(only.drafts)
+		if err := w.insert(only.drafts); err != nil {
+			return err
+		}
+		return w.conclude()
 	}
 	all := make([]draft, 0, total)
 	for _, c := range calls {
 		all = append(all, c.drafts...)
 	}
 	if err := w.insert(all); err != nil {
+		return err
+	}
+	if err := w.conclude(); err != nil {
 		return err
 	}
 	for _, c := range calls {

@@ -10,3 +10,9 @@ import (
 func (s *Store) Limits(ctx context.Context, after string, limit int) ([]driver.LimitInfo, error) {
 	return nil, s.usable(ctx)
 }
+
+// slotFreed notes that a job with a limit key has left enqueued or processing.
+func (w *work) slotFreed(l *located) error { return nil }
+
+// admitTouched admits what has room now under the limit keys that the call touched.
+func (w *work) admitTouched() error { return nil }

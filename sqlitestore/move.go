@@ -46,6 +46,11 @@ func (w *work) leave(l *located) error {
 	if err := w.dropDeadline(l); err != nil {
 		return err
 	}
+	if l.flags&flagLimit != 0 && (l.state == driver.Enqueued || l.state == driver.Processing) {
+		if err := w.slotFreed(l); err != nil {
+			return err
+		}
+	}
 	switch l.state {
 	case driver.Enqueued:
 		return w.exec("ready_drop", l.queue, l.kind, l.rank, l.id)
@@ -69,6 +74,16 @@ func (w *work) enter(l *located, state driver.State) error {
 	l.state = state
 	if err := w.putDeadline(l); err != nil {
 		return err
+	}
+	if state.Final() {
+		if l.flags&(flagChildren|flagBatch) != 0 {
+			w.jobEnded(l, state)
+		}
+		if l.flags&flagUnique != 0 {
+			if err := w.keyReleased(l, state); err != nil {
+				return err
+			}
+		}
 	}
 	switch state {
 	case driver.Enqueued:

@@ -57,7 +57,7 @@ func vary(cfg *Config) {
 	}
 }
 
-// seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 200, or 40 in the short form.
+// seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 500, or 40 in the short form.
 func seeds(t *testing.T) uint64 {
 	if s := os.Getenv("KILN_SIM_SEEDS"); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)
@@ -69,7 +69,7 @@ func seeds(t *testing.T) uint64 {
 	if testing.Short() {
 		return 40
 	}
-	return 200
+	return 500
 }
 
 // TestSeeds runs many clusters. A failing seed can be seen step by step with KILN_SIM_SEED=n go test -v -run TestOneSeed.
