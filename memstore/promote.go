@@ -18,6 +18,7 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 	limit = storekit.AtLeastOne(limit)
 	c := s.change(now)
 	c.endLate(limit)
+	c.touchUnsettled(limit)
 	var p driver.Promoted
 	for p.Count < limit {
 		first, ok := s.scheduled.first()
@@ -41,6 +42,11 @@ func (c *change) ready(r *row) {
 // untilNext is the time until Promote has work again, 0 when nothing is planned.
 func (s *Store) untilNext(now time.Time) time.Duration {
 	var wait time.Duration
+	for _, l := range s.limits {
+		if l.unsettled {
+			return time.Millisecond / 10
+		}
+	}
 	for _, l := range []*list{&s.scheduled, &s.deadlines} {
 		first, ok := l.first()
 		if !ok {
@@ -54,11 +60,16 @@ func (s *Store) untilNext(now time.Time) time.Duration {
 	return wait
 }
 
-// Sweep implements driver.Coordinator. Every call leaves this store consistent, so there is nothing to repair.
+// Sweep implements driver.Coordinator. Every call leaves this store consistent, so there is nothing to repair; it goes on with
+// keys that have so many waiting jobs that one call does not get through them.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
-	if _, err := s.lock(ctx); err != nil {
+	now, err := s.lock(ctx)
+	if err != nil {
 		return 0, err
 	}
-	s.mu.Unlock()
-	return 0, nil
+	defer s.mu.Unlock()
+	c := s.change(now)
+	c.touchUnsettled(max(storekit.AtLeastOne(limit)/storekit.MaxTurns, 1))
+	c.finish()
+	return c.admitted, nil
 }

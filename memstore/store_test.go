@@ -218,9 +218,9 @@ func TestSecondOutcomeAfterRejectedIsStale(t *testing.T) {
 func TestUnbuiltAbilitiesSaySo(t *testing.T) {
 	s, _ := open(t)
 	ctx := t.Context()
-	limited := params(1)
-	limited[0].LimitKey, limited[0].LimitMax = "k", 1
-	_, insertErr := s.Insert(ctx, limited)
+	member := params(1)
+	member[0].BatchID = 1
+	_, insertErr := s.Insert(ctx, member)
 	_, openErr := s.OpenBatch(ctx, driver.NewBatch{})
 	_, _, dueErr := s.Due(ctx, 1)
 	_, fireErr := s.Fire(ctx, driver.Fire{ID: "r"})

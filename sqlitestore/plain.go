@@ -8,7 +8,8 @@ import (
 )
 
 // flagsSettled are the flags of jobs whose end touches side tables.
-const flagsSettled = flagUnique | flagLimit | flagChildren | flagBatch
+// Unique and limit keys are given back for all ends of a call together.
+const flagsSettled = flagChildren | flagBatch
 
 // plain ends the jobs that succeeded and left nothing, which most do, without reading their leases row by row: one count says
 // whether all of them are as their outcomes expect. It returns the indices of the outcomes that are left, all of them when the
@@ -30,10 +31,18 @@ func (f *finisher) plain() (rest []int, err error) {
 	if len(ids) > 0 && !f.repeats() {
 		slices.Sort(ids)
 		var count int
-		if _, err := f.one("finish_count", []any{encodeIDs(ids), int64(claim), int64(flagsSettled)}, &count); err != nil {
+		var unique, limit bool
+		args := []any{encodeIDs(ids), int64(claim), int64(flagsSettled), int64(flagUnique), int64(flagLimit)}
+		if _, err := f.one("finish_count", args, &count, &unique, &limit); err != nil {
 			return nil, err
 		}
 		if count == len(ids) {
+			if unique {
+				f.uniques = append(f.uniques, ids...)
+			}
+			if limit {
+				f.limited = append(f.limited, ids...)
+			}
 			f.ended[doneSucceeded] = ids
 			f.count(f.server, storekit.StatSucceeded, int64(count))
 			f.applyAllBut(rest)

@@ -30,6 +30,8 @@ type Store struct {
 	// given is the newest id that this store has given out, so that one of a transaction that is rolled back does not come
 	// again while the process lives.
 	given atomic.Int64
+	// swept is the limit key that the last sweep ended at. It belongs to the writer.
+	swept string
 
 	closed atomic.Bool
 	close  sync.Once

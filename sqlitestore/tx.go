@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -14,8 +15,9 @@ import (
 type TxWriter struct {
 	store *Store
 	tx    *sql.Tx
-	// events are those of what was written since the last Notify.
+	// events are those of what was written since the last Notify, and keys the limit keys with jobs to admit.
 	events []driver.Event
+	keys   []string
 }
 
 // Tx returns a writer for an application's transaction on the same database. Jobs that it inserts exist when the transaction
@@ -44,16 +46,22 @@ func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]dr
 	if err := w.exec("tx_lock"); err != nil {
 		return nil, explainTx(err)
 	}
-	out, err := insertGuarded(w, jobs)
+	var keys []string
+	out, err := insertGuarded(w, jobs, func() error {
+		var err error
+		keys, err = w.concludeTx()
+		return err
+	})
 	if err != nil {
 		return nil, explainTx(err)
 	}
 	t.events = append(t.events, w.events.list...)
+	t.keys = append(t.keys, keys...)
 	return out, nil
 }
 
 // insertGuarded inserts under a savepoint, so that an error leaves nothing behind in a transaction that goes on.
-func insertGuarded(w *work, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+func insertGuarded(w *work, jobs []driver.InsertParams, conclude func() error) ([]driver.Inserted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -63,6 +71,9 @@ func insertGuarded(w *work, jobs []driver.InsertParams) ([]driver.Inserted, erro
 	}
 	err = w.guarded(func() error {
 		if err := w.insert(drafts); err != nil {
+			return err
+		}
+		if err := conclude(); err != nil {
 			return err
 		}
 		return w.finish()
@@ -77,6 +88,7 @@ func insertGuarded(w *work, jobs []driver.InsertParams) ([]driver.Inserted, erro
 // or that comes without it, so the work is put back too.
 func (w *work) guarded(fn func() error) error {
 	before := *w
+	before.limits = maps.Clone(w.limits)
 	if _, err := w.db.ExecContext(w.ctx, "savepoint kiln"); err != nil {
 		return named("savepoint", err)
 	}
@@ -123,10 +135,18 @@ func (t *TxWriter) Notify(ctx context.Context) error {
 	if t.tx == nil {
 		return nil
 	}
-	events := t.events
-	t.events = nil
+	events, keys := t.events, t.keys
+	t.events, t.keys = nil, nil
 	t.store.hub.publish(events)
-	return ctx.Err()
+	if len(keys) == 0 {
+		return ctx.Err()
+	}
+	return t.store.do(ctx, func(w *work) error {
+		for _, key := range keys {
+			w.keyTouched(key)
+		}
+		return nil
+	})
 }
 
 // InTx implements driver.Transactor. fn runs in the calling goroutine; until it returns nobody else writes, so it should be
@@ -199,7 +219,8 @@ func (t *ownTx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 		return nil, err
 	}
 	t.work.stamp(t.store.clock.now())
-	return insertGuarded(t.work, jobs)
+	// What it touched is settled when fn has returned.
+	return insertGuarded(t.work, jobs, func() error { return nil })
 }
 
 func (t *ownTx) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {

@@ -32,6 +32,12 @@ type work struct {
 	// signals for other processes; signal is the number of the last one.
 	events, signals eventSet
 	signal          int64
+	// limits are the limit keys that the running call touched, and how it changes their counters. admitted is how many jobs left
+	// throttled; gained, unless nil, collects the queues that get ready jobs. swept is the last limit key that a sweep has recounted.
+	limits   map[string]shift
+	swept    *string
+	admitted int
+	gained   map[string]bool
 }
 
 // eventSet collects events, each once.
@@ -56,7 +62,7 @@ type counters struct{ succeeded, failed, deleted, retried int64 }
 
 func (s *Store) newWork(ctx context.Context, db querier, origin int64) *work {
 	now := s.clock.now()
-	return &work{runner: runner{ctx, db, s.texts}, now: now, nowAt: storekit.Micros(now), origin: origin, given: &s.given}
+	return &work{runner: runner{ctx, db, s.texts}, now: now, nowAt: storekit.Micros(now), origin: origin, given: &s.given, swept: &s.swept}
 }
 
 // takeIDs returns the id before the first of n new ones. Ids go on from the newest job, or from the newest that was pruned:
@@ -84,7 +90,12 @@ func (w *work) event(e driver.Event) {
 	w.signals.add(e)
 }
 
-func (w *work) ready(queue string) { w.event(driver.Event{Kind: driver.JobsReady, Queue: queue}) }
+func (w *work) ready(queue string) {
+	if w.gained != nil {
+		w.gained[queue] = true
+	}
+	w.event(driver.Event{Kind: driver.JobsReady, Queue: queue})
+}
 func (w *work) scheduled(queue string) {
 	w.event(driver.Event{Kind: driver.JobsScheduled, Queue: queue})
 }

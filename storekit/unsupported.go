@@ -8,16 +8,12 @@ import (
 )
 
 // RefuseUnbuilt returns an error wrapping errors.ErrUnsupported for the first job that needs an ability that stores do not
-// have yet: unique keys, limits, batches and parents.
+// have yet: batches and parents.
 func RefuseUnbuilt(jobs []driver.InsertParams) error {
 	for i := range jobs {
 		j := &jobs[i]
 		field := ""
 		switch {
-		case len(j.UniqueKey) > 0:
-			field = "UniqueKey"
-		case j.LimitKey != "":
-			field = "LimitKey"
 		case j.BatchID != 0:
 			field = "BatchID"
 		case j.AfterBatch != 0:

@@ -13,8 +13,7 @@ func TestRefuseUnbuilt(t *testing.T) {
 	plain := driver.InsertParams{
 		Kind: "k", Queue: "q", Args: []byte("{}"), Meta: map[string]string{"k": "v"}, Tags: []string{"t"}, Title: "title", Priority: 1,
 		MaxAttempts: 1, Timeout: 1, RunAt: noon, Delay: 1, Deadline: noon, RecurringID: "nightly",
-		// Without a key these mean nothing.
-		UniqueKey: []byte{}, UniqueFor: 1, UniqueDebounce: 1, LimitMax: 1, LimitRate: 1, LimitPer: time.Second, LimitBurst: 1,
+		UniqueKey: []byte{0}, LimitKey: "api", UniqueFor: 1, UniqueDebounce: 1, LimitMax: 1, LimitRate: 1, LimitPer: time.Second, LimitBurst: 1,
 		Parents: []driver.Parent{},
 	}
 	if err := RefuseUnbuilt([]driver.InsertParams{plain, plain}); err != nil {
@@ -24,8 +23,6 @@ func TestRefuseUnbuilt(t *testing.T) {
 		t.Errorf("no jobs: %v", err)
 	}
 	for field, change := range map[string]func(*driver.InsertParams){
-		"UniqueKey":  func(j *driver.InsertParams) { j.UniqueKey = []byte{0} },
-		"LimitKey":   func(j *driver.InsertParams) { j.LimitKey = "api" },
 		"BatchID":    func(j *driver.InsertParams) { j.BatchID = 1 },
 		"AfterBatch": func(j *driver.InsertParams) { j.AfterBatch = 1 },
 		"Parents":    func(j *driver.InsertParams) { j.Parents = []driver.Parent{{ID: 1, On: driver.OnSucceeded}} },

@@ -5,9 +5,9 @@ insert into {prefix}jobs (id, args, queue, kind, priority, max_attempts, timeout
 select column1, column2, ?1, ?2, ?3, ?4, ?5, 0, ?6 from (values (?, ?));
 
 -- name: insert_full
-insert into {prefix}jobs (id, queue, kind, priority, max_attempts, timeout, flags, created_at, deadline, recurring_id,
-    title, tags, meta, args)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into {prefix}jobs (id, queue, kind, priority, max_attempts, timeout, flags, created_at, deadline, limit_key,
+    unique_key, recurring_id, title, tags, meta, args)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_ready_range
 -- Jobs of one call that are ready at once have ids without a gap between them.
