@@ -45,20 +45,20 @@ type group struct {
 // groups lists all groups in the order in which they run.
 func groups() []group {
 	return []group{
-		{"Insert", insertCases()},
-		{"Claim", claimCases()},
-		{"Finish", finishCases()},
+		{"Insert", slices.Concat(insertCases(), limitedInsertCases())},
+		{"Claim", slices.Concat(claimCases(), limitedClaimCases())},
+		{"Finish", slices.Concat(finishCases(), limitedFinishCases())},
 		{"Deps", depsCases()},
 		{"Batch", nil},
-		{"Unique", nil},
-		{"Limits", nil},
-		{"Rate", nil},
+		{"Unique", uniqueCases()},
+		{"Limits", limitCases()},
+		{"Rate", rateCases()},
 		{"Recurring", nil},
 		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
-		{"Admin", adminCases()},
-		{"Inspect", slices.Concat(listCases(), inspectCases())},
-		{"Notify", notifyCases()},
-		{"Tx", txCases()},
+		{"Admin", slices.Concat(adminCases(), limitedAdminCases())},
+		{"Inspect", slices.Concat(listCases(), inspectCases(), limitedInspectCases())},
+		{"Notify", slices.Concat(notifyCases(), limitedNotifyCases())},
+		{"Tx", slices.Concat(txCases(), limitedTxCases())},
 		{"Console", nil},
 	}
 }
