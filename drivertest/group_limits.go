@@ -336,12 +336,12 @@ func limitConcurrent(e *env) {
 			return e.watchMax(ctx, most)
 		}
 		for done.Load() < jobs && ctx.Err() == nil {
-			claimed, err := e.s.Claim(ctx, driver.ClaimQuery{Queues: []string{queue1}, Limit: 2, Server: server1})
+			claimed, err := e.s.Claim(e.ctx, driver.ClaimQuery{Queues: []string{queue1}, Limit: 2, Server: server1})
 			if err != nil {
 				return err
 			}
 			for _, j := range claimed {
-				if _, err := e.s.Finish(ctx, server1, []driver.Outcome{{Ref: j.Ref, State: driver.Succeeded}}); err != nil {
+				if _, err := e.s.Finish(e.ctx, server1, []driver.Outcome{{Ref: j.Ref, State: driver.Succeeded}}); err != nil {
 					return err
 				}
 				if done.Add(1) == jobs {

@@ -27,7 +27,7 @@ from json_each(?1) e where {prefix}limits.limit_key = e.value ->> 0;
 update {prefix}limits set marked = 1 where limit_key in (select value from json_each(?1));
 
 -- name: limits_marked
-select limit_key from {prefix}limits where marked = 1 order by limit_key limit ?1;
+select limit_key from {prefix}limits where marked = 1 and limit_key >= '' order by limit_key limit ?1;
 
 -- name: limits_next
 -- Marked keys are work for the next Promote, as if it had been due since 1970.
@@ -59,9 +59,9 @@ from json_each(?1) e cross join {prefix}throttled t on t.id = e.value ->> 0;
 delete from {prefix}throttled where id in (select value ->> 0 from json_each(?1));
 
 -- name: limits_of
--- The limit keys of jobs, each with how many of them name it.
+-- The limit keys of jobs, each with how many of them name it. (The plus keeps SQLite from reading the index of all limited jobs.)
 select j.limit_key, count(*) from json_each(?1) e cross join {prefix}jobs j on j.id = e.value
-where j.limit_key <> '' group by j.limit_key;
+where +j.limit_key <> '' group by j.limit_key;
 
 -- name: limits_unuse
 update {prefix}limits set unused = 1 where limit_key in (select value from json_each(?1))
