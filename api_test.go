@@ -53,6 +53,8 @@ var (
 	_ = []kiln.InsertOption{
 		kiln.Queue(""), kiln.Priority(int16(0)), kiln.Delay(time.Duration(0)), kiln.At(time.Time{}), kiln.MaxAttempts(int(0)),
 		kiln.Timeout(time.Duration(0)), kiln.Tags([]string{}), kiln.Title(""), kiln.Meta(map[string]string{}), kiln.Deadline(time.Time{}),
+		kiln.Unique{Key: "", For: time.Duration(0), Replace: false, Debounce: time.Duration(0)},
+		kiln.Limit{Key: "", Max: int(0), Rate: int(0), Per: time.Duration(0), Burst: int(0)},
 	}
 	_ = []kiln.HandleOption{kiln.Timeout(0), kiln.Backoff(nil)}
 )
@@ -148,8 +150,6 @@ var apiToCome = map[string][]string{
 		"Batch", "Batch.Add", "Batch.Then", "Batch.AddBatch", "Batch.Len", "InBatch", "AfterBatch",
 		"Client.StartBatch", "Client.StartBatchTx", "Client.OpenBatch", "Client.SealBatch",
 	},
-	"unique keys": {"Unique"},
-	"limits":      {"Limit"},
 	"recurring jobs": {
 		"Misfire", "MisfireOnce", "MisfireAll", "MisfireSkip", "RecurringSpec", "RecurringOption", "TZ", "Overlap",
 		"Client.SetRecurring", "Client.SyncRecurring", "Client.RemoveRecurring", "Client.PauseRecurring", "Client.ResumeRecurring",
@@ -252,6 +252,7 @@ func TestAPI(t *testing.T) {
 	for v, fields := range map[any]int{
 		reflect.TypeFor[kiln.Stats](): 18, reflect.TypeFor[kiln.ServerConfig](): 17, reflect.TypeFor[kiln.Pool](): 3,
 		reflect.TypeFor[kiln.PanicError](): 2, reflect.TypeFor[kiln.Spec](): 2, reflect.TypeFor[kiln.RawJob](): 16,
+		reflect.TypeFor[kiln.Unique](): 4, reflect.TypeFor[kiln.Limit](): 5,
 	} {
 		if typ := v.(reflect.Type); typ.NumField() != fields {
 			t.Errorf("%s has %d fields, the list above %d", typ, typ.NumField(), fields)

@@ -54,6 +54,8 @@ func params(args Args, opts []InsertOption) (driver.InsertParams, error) {
 	}
 	d.Args = encoded
 	d.setDeadline()
+	d.setUnique()
+	d.setLimit()
 	return d.InsertParams, nil
 }
 

@@ -222,7 +222,7 @@ func (f *finisher) giveBack() error {
 	if len(f.limited) == 0 {
 		return nil
 	}
-	return f.keysOf(encodeIDs(f.limited), func(key string, n int64) { f.shiftKey(key, shift{active: -n}) })
+	return f.freeSlots(f.limited)
 }
 
 // appendMove adds [id, run time, attempt] to a list.

@@ -94,8 +94,9 @@ type admission struct {
 // waitingKey is a key with waiting jobs.
 type waitingKey struct {
 	storekit.Limit
-	index  int
-	marked bool
+	index int
+	// more says that there is more to know than Max and Active; marked is known after that was read.
+	more, marked bool
 }
 
 func (a *admission) run() error {
@@ -108,8 +109,10 @@ func (a *admission) run() error {
 	var rooms [little][]int
 	for i := range waiting {
 		k := &waiting[i]
-		if room := k.Max - k.Active; !k.Rated() && !k.marked && k.Max > 0 && room < little {
-			rooms[room] = append(rooms[room], k.index)
+		if room := k.Max - k.Active; !k.more && k.Max > 0 && room < little {
+			if room > 0 {
+				rooms[room] = append(rooms[room], k.index)
+			}
 			continue
 		}
 		if err := a.walk(k); err != nil {
@@ -129,18 +132,15 @@ func (a *admission) run() error {
 
 // waiting reads the keys that have waiting jobs which may get on.
 func (a *admission) waiting() ([]waitingKey, error) {
-	list := make([]any, len(a.keys))
-	for i, key := range a.keys {
-		list[i] = []any{key, a.shifts[key].active}
-	}
-	text, err := jsonText(list)
+	text, err := jsonText(a.keys)
 	if err != nil {
 		return nil, err
 	}
 	var waiting []waitingKey
 	err = a.each("limits_waiting", []any{text}, func(rows *sql.Rows) error {
 		var k waitingKey
-		err := rows.Scan(&k.index, &k.Max, &k.Rate, &k.Per, &k.Burst, &k.Active, &k.TAT, &k.AdmitTAT, &k.marked)
+		err := rows.Scan(&k.index, &k.Max, &k.Active, &k.more)
+		k.Active += int(a.shifts[a.keys[k.index]].active)
 		waiting = append(waiting, k)
 		return err
 	})
@@ -149,6 +149,12 @@ func (a *admission) waiting() ([]waitingKey, error) {
 
 // walk takes the waiting jobs of one key in order, until one has to wait.
 func (a *admission) walk(k *waitingKey) error {
+	key := a.keys[k.index]
+	if k.more {
+		if _, err := a.one("limits_clocks_of", []any{key}, &k.Rate, &k.Per, &k.Burst, &k.TAT, &k.AdmitTAT, &k.marked); err != nil {
+			return err
+		}
+	}
 	before, more := k.Limit, false
 	limit := int64(storekit.MaxTurns) + 1
 	if !k.Rated() {
@@ -158,7 +164,7 @@ func (a *admission) walk(k *waitingKey) error {
 	var id, flags int64
 	var queue interned
 	done := false
-	err := a.each("limits_turn", []any{a.keys[k.index], limit}, func(rows *sql.Rows) error {
+	err := a.each("limits_turn", []any{key, limit}, func(rows *sql.Rows) error {
 		if done {
 			return nil
 		}
@@ -182,14 +188,14 @@ func (a *admission) walk(k *waitingKey) error {
 		return nil
 	})
 	if k.Clocks != before.Clocks || k.marked != more {
-		a.clocks = append(a.clocks, []any{a.keys[k.index], k.TAT, k.AdmitTAT, more})
+		a.clocks = append(a.clocks, []any{key, k.TAT, k.AdmitTAT, more})
 	}
 	return err
 }
 
 // heads starts the first waiting jobs of several keys, as many of each.
 func (a *admission) heads(indexes []int, room int) error {
-	if len(indexes) == 0 || room <= 0 {
+	if len(indexes) == 0 {
 		return nil
 	}
 	keys := make([]string, len(indexes))
@@ -306,15 +312,40 @@ func (w *work) touchMarked(limit int) error {
 	})
 }
 
-// keysOf counts the limit keys of jobs.
-func (w *work) keysOf(ids string, fn func(key string, n int64)) error {
-	return w.each("limits_of", []any{ids}, func(rows *sql.Rows) error {
+// freeSlots notes that jobs have left processing. The slots of keys without waiting jobs, for which nothing else is to be done, are
+// given back at once.
+func (w *work) freeSlots(ids []int64) error {
+	list := encodeIDs(ids)
+	wanted, waiting := 0, 0
+	if _, err := w.one("limits_any", nil, &waiting); err != nil || waiting == 0 {
+		if err == nil {
+			err = w.exec("limits_free", list)
+		}
+		return err
+	}
+	err := w.each("limits_wanted", []any{list}, func(rows *sql.Rows) error {
 		var key string
 		var n int64
 		err := rows.Scan(&key, &n)
-		fn(key, n)
+		w.shiftKey(key, shift{active: -n})
+		wanted += int(n)
 		return err
 	})
+	if err != nil || wanted == len(ids) {
+		return err
+	}
+	return w.exec("limits_free", list)
+}
+
+// keysOf lists the limit keys of jobs, each once.
+func (w *work) keysOf(ids string) (keys []string, err error) {
+	err = w.each("limits_of", []any{ids}, func(rows *sql.Rows) error {
+		var key string
+		err := rows.Scan(&key)
+		keys = append(keys, key)
+		return err
+	})
+	return keys, err
 }
 
 // Limits implements driver.LimitReader.

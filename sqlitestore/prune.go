@@ -102,8 +102,8 @@ func (w *work) drop(rows, ids string) error {
 	if err := w.exec("ids_keep"); err != nil {
 		return err
 	}
-	var keys []string
-	if err := w.keysOf(ids, func(key string, _ int64) { keys = append(keys, key) }); err != nil {
+	keys, err := w.keysOf(ids)
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{

@@ -9,11 +9,12 @@ on conflict (limit_key) do update set max = excluded.max, rate = excluded.rate, 
 where max <> excluded.max or rate <> excluded.rate or per <> excluded.per or burst <> excluded.burst or unused <> 0;
 
 -- name: limits_waiting
--- Of the keys given as [key, change of active, change of reserved] those with waiting jobs that may get on.
-select e.key, l.max, l.rate, l.per, l.burst, l.active + (e.value ->> 1), l.tat, l.admit_tat, l.marked
-from json_each(?1) e cross join {prefix}limits l on l.limit_key = e.value ->> 0
-where l.marked <> 0 or (l.rate > 0 or l.max = 0 or l.active + (e.value ->> 1) < l.max)
-    and exists (select 1 from {prefix}throttled t where t.limit_key = l.limit_key);
+-- Of the given keys those with waiting jobs or a mark, and whether more than Max counts for them.
+select e.key, l.max, l.active, l.rate > 0 or l.marked <> 0 from json_each(?1) e cross join {prefix}limits l on l.limit_key = e.value
+where l.marked <> 0 or exists (select 1 from {prefix}throttled t where t.limit_key = l.limit_key);
+
+-- name: limits_clocks_of
+select rate, per, burst, tat, admit_tat, marked from {prefix}limits where limit_key = ?;
 
 -- name: limits_shift
 update {prefix}limits set active = active + (e.value ->> 1), reserved = reserved + (e.value ->> 2)
@@ -59,9 +60,23 @@ from json_each(?1) e cross join {prefix}throttled t on t.id = e.value ->> 0;
 delete from {prefix}throttled where id in (select value ->> 0 from json_each(?1));
 
 -- name: limits_of
--- The limit keys of jobs, each with how many of them name it. (The plus keeps SQLite from reading the index of all limited jobs.)
+-- The limit keys of jobs, each once. (The plus keeps SQLite from reading the index of all limited jobs.)
+select distinct j.limit_key from json_each(?1) e cross join {prefix}jobs j on j.id = e.value where +j.limit_key <> '';
+
+-- name: limits_any
+select exists (select 1 from {prefix}throttled where id > 0);
+
+-- name: limits_wanted
+-- The limit keys with waiting jobs among those of the given jobs, each with how many name it.
 select j.limit_key, count(*) from json_each(?1) e cross join {prefix}jobs j on j.id = e.value
-where +j.limit_key <> '' group by j.limit_key;
+where exists (select 1 from {prefix}throttled t where t.limit_key = j.limit_key) group by j.limit_key;
+
+-- name: limits_free
+-- The others, which nobody waits for.
+update {prefix}limits set active = active - c.n from (
+    select j.limit_key as name, count(*) as n from json_each(?1) e cross join {prefix}jobs j on j.id = e.value
+    where not exists (select 1 from {prefix}throttled t where t.limit_key = j.limit_key) group by j.limit_key
+) c where {prefix}limits.limit_key = c.name;
 
 -- name: limits_unuse
 update {prefix}limits set unused = 1 where limit_key in (select value from json_each(?1))
