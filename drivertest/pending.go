@@ -92,16 +92,7 @@ var pending = []struct{ group, name, needs string }{
 	{"Rate", "Prune", "limits"},
 	{"Rate", "Invalid", "limits"},
 
-	{"Recurring", "Put", "recurring jobs"},
-	{"Recurring", "CAS", "recurring jobs"},
-	{"Recurring", "Remove", "recurring jobs"},
-	{"Recurring", "Due", "recurring jobs"},
-	{"Recurring", "Fire", "recurring jobs"},
-	{"Recurring", "FireEmpty", "recurring jobs"},
-	{"Recurring", "FireInvalid", "recurring jobs"},
-	{"Recurring", "FireDuplicate", "recurring jobs"},
-	{"Recurring", "FireConcurrent", "recurring jobs"},
-	{"Recurring", "Group", "recurring jobs"},
+	{"Recurring", "FireDuplicate", "unique keys"},
 
 	{"Coordinate", "Sweep/repairs", "parents, batches and limits"},
 	{"Coordinate", "Prune/parents", "parents"},
@@ -134,10 +125,4 @@ var pending = []struct{ group, name, needs string }{
 	{"Tx", "NestedBatch", "batches"},
 	{"Tx", "Limit", "limits"},
 	{"Tx", "SealLimit", "batches and limits"},
-
-	{"Console", "Fencing", "consoles"},
-	{"Console", "Order", "consoles"},
-	{"Console", "Attempts", "consoles"},
-	{"Console", "Progress", "consoles"},
-	{"Console", "Prune", "consoles"},
 }

@@ -53,13 +53,13 @@ func groups() []group {
 		{"Unique", nil},
 		{"Limits", nil},
 		{"Rate", nil},
-		{"Recurring", nil},
+		{"Recurring", slices.Concat(recurringCases(), fireCases())},
 		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
 		{"Admin", adminCases()},
 		{"Inspect", slices.Concat(listCases(), inspectCases())},
 		{"Notify", notifyCases()},
 		{"Tx", txCases()},
-		{"Console", nil},
+		{"Console", consoleCases()},
 	}
 }
 

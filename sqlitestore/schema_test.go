@@ -190,7 +190,8 @@ var mayScan = map[string]string{
 
 // boundedScans are statements that stop after a fixed number of rows.
 var boundedScans = map[string]string{
-	"counts": "each count stops at the cap",
+	"counts":         "each count stops at the cap",
+	"recurring_list": "it lists them all, for a page of theirs",
 }
 
 // TestPlans looks for statements that would read a growing table whole.
@@ -308,6 +309,13 @@ func fillForPlans(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var consoles []driver.ConsoleWrite
+	for _, job := range claimed {
+		consoles = append(consoles, driver.ConsoleWrite{Ref: job.Ref, Lines: make([]string, 5), Progress: 50})
+	}
+	if _, err := s.WriteConsoles(ctx, consoles); err != nil {
+		t.Fatal(err)
+	}
 	states := []driver.Outcome{{State: driver.Succeeded}, {State: driver.Deleted}, {State: driver.Failed, Reason: "permanent"}, {State: driver.Scheduled, Delay: 1e12, Reason: "retry"}}
 	outs := make([]driver.Outcome, len(claimed)-100)
 	for i := range outs {
@@ -316,6 +324,12 @@ func fillForPlans(t *testing.T, s *Store) {
 	}
 	if _, err := s.Finish(ctx, "a", outs); err != nil {
 		t.Fatal(err)
+	}
+	for i := range 500 {
+		r := driver.Recurring{ID: fmt.Sprint(i), Spec: "@daily", Location: "UTC", NextRunAt: storekit.Instant(int64(1 + i)), Paused: i%2 == 0}
+		if err := s.PutRecurring(ctx, r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i := range 20 { // signals
 		if err := s.PauseQueue(ctx, "paused", i%2 == 0); err != nil {
