@@ -49,7 +49,7 @@ func groups() []group {
 		{"Claim", claimCases()},
 		{"Finish", finishCases()},
 		{"Deps", depsCases()},
-		{"Batch", nil},
+		{"Batch", batchCases()},
 		{"Unique", nil},
 		{"Limits", nil},
 		{"Rate", nil},

@@ -203,19 +203,15 @@ func (w *work) settleDependents(kind *dependents, list []ending) error {
 	if err := w.moveDependents(found); err != nil {
 		return err
 	}
-	var rows []byte
 	dropAll := kind == &ofJobs
 	for i := range list {
 		e := &list[i]
 		if e.seq != 0 {
-			rows = appendID(rows, e.seq)
+			if err := w.exec("endings_drop", e.seq); err != nil {
+				return err
+			}
 		}
 		dropAll = dropAll && e.state == storekit.Pruned && e.until == math.MaxInt64
-	}
-	if len(rows) > 0 {
-		if err := w.exec("endings_drop", closeIDs(rows)); err != nil {
-			return err
-		}
 	}
 	if dropAll {
 		return w.exec("flow_drop_parents", text)

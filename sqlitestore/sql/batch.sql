@@ -5,7 +5,7 @@ update {prefix}ids set last_batch = last_batch + 1 where id = 1 returning last_b
 insert into {prefix}batches (id, parent, created_at, meta, description) values (?, ?, ?, ?, ?);
 
 -- name: batch_states
-select id, finished_at from {prefix}batches where id in (select value from json_each(?1));
+select b.id, b.finished_at from json_each(?1) e cross join {prefix}batches b on b.id = e.value;
 
 -- name: batch_tally
 -- One update per batch and call, however many members moved.
@@ -14,7 +14,7 @@ update {prefix}batches set total = total + ?2, awaiting = awaiting + ?3, schedul
     live = live + ?3 + ?4 + ?5 + ?6 + ?7, members = members + ?3 + ?4 + ?5 + ?6 + ?7 + ?8 + ?9,
     nested = nested + ?10, nested_finished = nested_finished + ?11, sealed = max(sealed, ?12)
 where id = ?1
-returning parent, sealed, finished_at, live, nested, nested_finished;
+returning parent, sealed, finished_at > 0, live, nested, nested_finished;
 
 -- name: batch_finish
 update {prefix}batches set finished_at = ?2 where id = ?1;

@@ -97,7 +97,7 @@ select seq, job, batch, state, settled, until from {prefix}endings order by seq 
 update {prefix}endings set settled = ? where seq = ?;
 
 -- name: endings_drop
-delete from {prefix}endings where seq in (select value from json_each(?1));
+delete from {prefix}endings where seq = ?;
 
 -- What Sweep repairs looks at a slice of the waiting jobs at a time.
 
