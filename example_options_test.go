@@ -245,3 +245,31 @@ func ExampleDeadline() {
 	// sending invoice 8
 	// invoice 7 is deleted
 }
+
+// Of several enqueues with one key only the first makes a job, until that job has ended.
+func ExampleUnique() {
+	ctx := context.Background()
+	client := kiln.NewClient(memstore.New())
+
+	first, _ := client.Enqueue(ctx, SendEmail{To: "ann@example.com"}, kiln.Unique{Key: "welcome ann"})
+	again, _ := client.Enqueue(ctx, SendEmail{To: "ann@example.com"}, kiln.Unique{Key: "welcome ann"})
+	other, _ := client.Enqueue(ctx, SendEmail{To: "bob@example.com"}, kiln.Unique{Key: "welcome bob"})
+
+	fmt.Println(again == first, other == first)
+	// Output: true false
+}
+
+// Two jobs of the key run at once, the third waits for one of them.
+func ExampleLimit() {
+	ctx := context.Background()
+	client := kiln.NewClient(memstore.New())
+
+	for id := range 3 {
+		client.Enqueue(ctx, ChargeCard{OrderID: id}, kiln.Limit{Key: "stripe", Max: 2})
+	}
+	page, _ := client.List(ctx, kiln.JobQuery{State: kiln.Throttled})
+	for _, rec := range page.Records {
+		fmt.Println(rec.ID, rec.State, rec.LimitKey)
+	}
+	// Output: 3 throttled stripe
+}

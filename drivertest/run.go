@@ -49,17 +49,17 @@ func groups() []group {
 		{"Claim", slices.Concat(claimCases(), limitedClaimCases())},
 		{"Finish", slices.Concat(finishCases(), limitedFinishCases())},
 		{"Deps", depsCases()},
-		{"Batch", nil},
+		{"Batch", batchCases()},
 		{"Unique", uniqueCases()},
 		{"Limits", limitCases()},
 		{"Rate", rateCases()},
-		{"Recurring", nil},
+		{"Recurring", slices.Concat(recurringCases(), fireCases())},
 		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
 		{"Admin", slices.Concat(adminCases(), limitedAdminCases())},
 		{"Inspect", slices.Concat(listCases(), inspectCases(), limitedInspectCases())},
 		{"Notify", slices.Concat(notifyCases(), limitedNotifyCases())},
 		{"Tx", slices.Concat(txCases(), limitedTxCases())},
-		{"Console", nil},
+		{"Console", consoleCases()},
 	}
 }
 

@@ -16,6 +16,8 @@ type change struct {
 	// touched are the limit keys whose waiting rows have to be looked at, admitted is how many of those moved.
 	touched  map[string]bool
 	admitted int
+	// ripe are batches that may have finished.
+	ripe []*batch
 	// extra are events that say more than which queue has work.
 	extra []driver.Event
 }
@@ -53,6 +55,11 @@ func (c *change) moved(r *row, from driver.State) {
 // free and ask for slots, the admission of every limit key that was touched. Then it counts and tells.
 func (c *change) finish() {
 	c.settleEnded()
+	c.finishSettled()
+}
+
+// finishSettled is finish for a call that has settled as much as it may.
+func (c *change) finishSettled() {
 	c.admitTouched()
 	c.count(c.now, "", c.counts)
 	c.publish(append(c.extra, c.hints.events...)...)

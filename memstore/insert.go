@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -10,7 +11,7 @@ import (
 
 // Insert implements driver.Writer.
 func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if err := checkInsert(jobs); err != nil || len(jobs) == 0 {
+	if err := driver.CheckInsert(jobs); err != nil || len(jobs) == 0 {
 		return nil, err
 	}
 	now, err := s.lockKeys(ctx, jobs, nil)
@@ -19,81 +20,122 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 	}
 	defer s.mu.Unlock()
 	c := s.change(now)
-	arrivals := c.arrive(jobs)
-	c.insert(arrivals)
+	in, err := c.bring(jobs)
+	if err != nil {
+		return nil, err
+	}
 	c.finish()
-	return s.inserted(arrivals), nil
+	return in.results(s), nil
 }
 
-func checkInsert(jobs []driver.InsertParams) error {
-	if err := driver.CheckInsert(jobs); err != nil {
+// bring puts new jobs into the store, all of them or none.
+func (c *change) bring(jobs []driver.InsertParams) (*insertion, error) {
+	in, err := c.newInsertion(jobs, c.now)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.resolve(c.Store, c.now); err != nil {
+		return nil, err
+	}
+	c.insert(in)
+	return in, nil
+}
+
+// view is what knows the jobs and batches that new ones refer to: the store, or a transaction on it.
+type view interface {
+	// stateOf is the state of a job; ok is false when there is none.
+	stateOf(id int64) (state driver.State, ok bool)
+	// batchOf reports whether a batch has finished; ok is false when there is none.
+	batchOf(id int64) (finished, ok bool)
+}
+
+func (s *Store) stateOf(id int64) (driver.State, bool) {
+	r := s.rows[id]
+	if r == nil {
+		return "", false
+	}
+	return r.State, true
+}
+
+func (s *Store) batchOf(id int64) (finished, ok bool) {
+	b := s.batches[id]
+	return b != nil && !b.FinishedAt.IsZero(), b != nil
+}
+
+// resolve looks up what the rows wait for and join, and decides their first states.
+func (in *insertion) resolve(v view, now time.Time) error {
+	own := make(map[int64]*row)
+	for k := range in.arrivals {
+		if in.order != nil {
+			k = in.order[k]
+		}
+		a := &in.arrivals[k]
+		if a.holder != nil {
+			continue
+		}
+		if err := a.row.resolve(v, own, now); err != nil {
+			return fmt.Errorf("job %d of %d: %w", k, len(in.arrivals), err)
+		}
+		own[a.row.ID] = a.row
+	}
+	return nil
+}
+
+func (r *row) resolve(v view, own map[int64]*row, now time.Time) error {
+	states := make(map[int64]driver.State, len(r.deps.List))
+	for _, dep := range r.deps.List {
+		state, ok := v.stateOf(dep.Parent)
+		if p := own[dep.Parent]; p != nil {
+			state, ok = p.State, true
+		}
+		if !ok {
+			return fmt.Errorf("%w: parent job %d", driver.ErrNotFound, dep.Parent)
+		}
+		states[dep.Parent] = state
+	}
+	open, err := r.resolveBatches(v)
+	if err != nil {
 		return err
 	}
-	return storekit.RefuseUnbuilt(jobs)
+	pending, doom := r.deps.Settle(func(id int64) driver.State { return states[id] })
+	if r.batchOpen = open && doom == ""; r.batchOpen {
+		pending++
+	}
+	r.PendingDeps = pending
+	r.State = storekit.FirstState(doom != "", pending, r.RunAt, now, r.LimitKey != "")
+	r.History, r.FinalizedAt = nil, time.Time{}
+	if doom != "" {
+		r.FinalizedAt = now
+		r.History = []driver.Entry{{At: now, State: driver.Deleted, Reason: doom}}
+	}
+	return nil
 }
 
-// arrival is one job of a call, before it is in the store.
-type arrival struct {
-	// row is the new job, or for a duplicate the values that it brings.
-	row *row
-	// rule is what a job with a limit key says about the key.
-	rule storekit.Rule
-	// key is the unique key that the job asks for and window how long it holds the key whatever becomes of it.
-	key    string
-	window time.Duration
-	// holder is who holds the key already, nil for a new job.
-	holder   *row
-	newcomer storekit.Newcomer
-	merged   storekit.Merged
-}
-
-// arrive makes the rows of a call, gives the new ones their ids and finds the duplicates. It writes nothing yet.
-func (c *change) arrive(jobs []driver.InsertParams) []arrival {
-	arrivals := make([]arrival, len(jobs))
-	inCall := make(map[string]*row)
-	for i := range jobs {
-		p, a := &jobs[i], &arrivals[i]
-		*a = arrival{
-			row: newRow(p, c.now), rule: storekit.RuleOf(p), key: string(p.UniqueKey), window: p.UniqueFor,
-			newcomer: storekit.Newcomer{Replace: p.UniqueReplace, Debounce: p.UniqueDebounce},
-		}
-		a.newcomer.RunAt = a.row.RunAt
-		if a.key != "" {
-			c.meet(a, inCall)
-		}
-		if a.holder == nil {
-			c.lastID++
-			a.row.ID = c.lastID
+// resolveBatches looks up the batch that the row joins and the one that it waits for, and reports whether it has to.
+func (r *row) resolveBatches(v view) (open bool, err error) {
+	if r.BatchID != 0 {
+		finished, ok := v.batchOf(r.BatchID)
+		switch {
+		case !ok:
+			return false, noBatch(r.BatchID)
+		case finished:
+			return false, fmt.Errorf("%w: batch %d has finished", driver.ErrClosed, r.BatchID)
 		}
 	}
-	return arrivals
+	if r.AfterBatch == 0 {
+		return false, nil
+	}
+	finished, ok := v.batchOf(r.AfterBatch)
+	if !ok {
+		return false, fmt.Errorf("%w: batch %d to wait for", driver.ErrNotFound, r.AfterBatch)
+	}
+	return !finished, nil
 }
 
-// meet finds out who holds the key of a job. A repeat inside of one call changes nothing.
-func (c *change) meet(a *arrival, inCall map[string]*row) {
-	if first := inCall[a.key]; first != nil {
-		a.holder = first
-		return
-	}
-	if a.holder = c.holder(a.key, c.now); a.holder != nil {
-		a.merged = storekit.Merge(a.holder.asHolder(), a.newcomer, c.now)
-		inCall[a.key] = a.holder
-		return
-	}
-	inCall[a.key] = a.row
-	if a.window <= 0 {
-		a.row.unique = a.key
-	}
-}
-
-func (r *row) asHolder() storekit.Holder {
-	return storekit.Holder{State: r.State, RunAt: r.RunAt, Limited: r.LimitKey != "", Granted: r.granted}
-}
-
-// insert puts the jobs of a call, or of a whole transaction, into the store.
-func (c *change) insert(arrivals []arrival) {
-	for i := range arrivals {
-		a := &arrivals[i]
+// insert puts the jobs of a call into the store, and gives the values of duplicates to the holders that take them.
+func (c *change) insert(in *insertion) {
+	for i := range in.arrivals {
+		a := &in.arrivals[i]
 		if a.holder != nil {
 			if a.merged.Replaced {
 				c.replace(a.holder, a.row, a.merged)
@@ -107,21 +149,10 @@ func (c *change) insert(arrivals []arrival) {
 		c.add(a.row)
 		c.hints.note(a.row)
 	}
-}
-
-// inserted says what became of the jobs of a call.
-func (s *Store) inserted(arrivals []arrival) []driver.Inserted {
-	results := make([]driver.Inserted, len(arrivals))
-	for i := range arrivals {
-		a := &arrivals[i]
-		if a.holder == nil {
-			results[i] = driver.Inserted{ID: a.row.ID, State: a.row.State}
-			continue
-		}
-		results[i] = driver.Inserted{ID: a.holder.ID, Duplicate: true, Replaced: a.merged.Replaced}
-		if a.holder.lane == nil || s.rows[a.holder.ID] == a.holder {
-			results[i].State = a.holder.State // a key may be kept for a job that is gone
+	for r := range in.rows {
+		c.depend(r)
+		if r.State.Final() && r.batch != nil {
+			c.ripe = append(c.ripe, r.batch)
 		}
 	}
-	return results
 }

@@ -60,8 +60,8 @@ func (s *Store) untilNext(now time.Time) time.Duration {
 	return wait
 }
 
-// Sweep implements driver.Coordinator. Every call leaves this store consistent, so there is nothing to repair; it goes on with
-// keys that have so many waiting jobs that one call does not get through them.
+// Sweep implements driver.Coordinator. Every call leaves this store consistent, but for dependents and waiting jobs of a rated key
+// that were too many for one call: those are all that there is to do.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	now, err := s.lock(ctx)
 	if err != nil {
@@ -69,7 +69,9 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	}
 	defer s.mu.Unlock()
 	c := s.change(now)
-	c.touchUnsettled(max(storekit.AtLeastOne(limit)/storekit.MaxTurns, 1))
-	c.finish()
-	return c.admitted, nil
+	limit = storekit.AtLeastOne(limit)
+	n := c.settleSome(limit)
+	c.touchUnsettled(max(limit/storekit.MaxTurns, 1))
+	c.finishSettled()
+	return n + c.admitted, nil
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, LimitReader and Tuner.
+// Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer, LimitReader,
+// OutputReader and Tuner.
 type Store struct {
 	mu     sync.Mutex
 	clock  func() time.Time
@@ -25,6 +26,11 @@ type Store struct {
 	lastID int64
 	rows   map[int64]*row
 	queues map[string]*queue
+
+	lastBatch int64
+	batches   map[int64]*batch
+	// endings are those whose dependents are not all settled.
+	endings []ending
 
 	// One list per state; the enqueued rows are listed by the lanes of their queues.
 	awaiting, scheduled, throttled, processing, succeeded, failed, deleted list
@@ -38,6 +44,8 @@ type Store struct {
 
 	servers map[string]driver.ServerInfo
 	leases  map[string]lease
+	// recurring are the recurring jobs by id.
+	recurring map[string]driver.Recurring
 
 	// total is all that was ever counted: the minutes still kept, and folded.
 	total, folded counts
@@ -58,14 +66,16 @@ func Clock(now func() time.Time) Option {
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
-		clock:   time.Now,
-		rows:    make(map[int64]*row),
-		queues:  make(map[string]*queue),
-		uniques: make(map[string]*unique),
-		limits:  make(map[string]*limit),
-		servers: make(map[string]driver.ServerInfo),
-		leases:  make(map[string]lease),
-		minutes: make(map[minute]*counts),
+		clock:     time.Now,
+		rows:      make(map[int64]*row),
+		queues:    make(map[string]*queue),
+		uniques:   make(map[string]*unique),
+		limits:    make(map[string]*limit),
+		servers:   make(map[string]driver.ServerInfo),
+		leases:    make(map[string]lease),
+		recurring: make(map[string]driver.Recurring),
+		minutes:   make(map[minute]*counts),
+		batches:   make(map[int64]*batch),
 	}
 	for _, opt := range opts {
 		opt(s)

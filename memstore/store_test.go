@@ -10,13 +10,15 @@ import (
 )
 
 var (
-	_ driver.Store       = (*Store)(nil)
-	_ driver.Notifier    = (*Store)(nil)
-	_ driver.Transactor  = (*Store)(nil)
-	_ driver.Console     = (*Store)(nil)
-	_ driver.LimitReader = (*Store)(nil)
-	_ driver.Tuner       = (*Store)(nil)
-	_ driver.TxWriter    = (*Tx)(nil)
+	_ driver.Store        = (*Store)(nil)
+	_ driver.Notifier     = (*Store)(nil)
+	_ driver.Transactor   = (*Store)(nil)
+	_ driver.Console      = (*Store)(nil)
+	_ driver.ConsoleBatch = (*Store)(nil)
+	_ driver.BlockFirer   = (*Store)(nil)
+	_ driver.LimitReader  = (*Store)(nil)
+	_ driver.Tuner        = (*Store)(nil)
+	_ driver.TxWriter     = (*Tx)(nil)
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -213,33 +215,4 @@ func TestSecondOutcomeAfterRejectedIsStale(t *testing.T) {
 		t.Fatalf("results %v, want Rejected and Stale", results)
 	}
 	finish(t, s, driver.Outcome{Ref: ref, State: driver.Failed})
-}
-
-func TestUnbuiltAbilitiesSaySo(t *testing.T) {
-	s, _ := open(t)
-	ctx := t.Context()
-	member := params(1)
-	member[0].BatchID = 1
-	_, insertErr := s.Insert(ctx, member)
-	_, openErr := s.OpenBatch(ctx, driver.NewBatch{})
-	_, _, dueErr := s.Due(ctx, 1)
-	_, fireErr := s.Fire(ctx, driver.Fire{ID: "r"})
-	for name, err := range map[string]error{
-		"Insert": insertErr, "OpenBatch": openErr, "SealBatch": s.SealBatch(ctx, 1), "Due": dueErr, "Fire": fireErr,
-		"PutRecurring": s.PutRecurring(ctx, driver.Recurring{ID: "r"}),
-		"WriteConsole": s.WriteConsole(ctx, driver.Ref{ID: 1, Claim: 1}, nil, 0),
-	} {
-		if !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	_, recurringErr := s.Recurring(ctx, "r")
-	_, batchErr := s.Batch(ctx, 1)
-	for name, err := range map[string]error{
-		"Recurring": recurringErr, "RemoveRecurring": s.RemoveRecurring(ctx, "r"), "Batch": batchErr,
-	} {
-		if !errors.Is(err, driver.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -12,21 +13,38 @@ import (
 // Tx is a driver.TxWriter whose writes nobody else sees until Commit. Like the transaction of a database it is for one
 // goroutine at a time. Ids that it gave out and rolled back are not used again.
 type Tx struct {
-	store    *Store
-	arrivals []arrival
-	done     bool
-	// ended is closed with the transaction, for those who wait for the unique keys that it took.
+	store *Store
+	steps []step
+	view  *txView
+	done  bool
+	// keys are the unique keys that it took, and ended is closed with it, for those who wait for them.
+	keys  []string
 	ended chan struct{}
+}
+
+// step is one write of a transaction: check does it to a view, or says why it cannot be done, and apply does it to the store.
+type step struct {
+	check func(v *txView, now time.Time) error
+	apply func(c *change)
 }
 
 var errTxDone = errors.New("memstore: the transaction has already been committed or rolled back")
 
 // Begin starts a transaction, as an application would on its database.
-func (s *Store) Begin() *Tx { return &Tx{store: s, ended: make(chan struct{})} }
+func (s *Store) Begin() *Tx { return &Tx{store: s, view: newTxView(s), ended: make(chan struct{})} }
+
+// add makes a write part of the transaction, if it can be done.
+func (tx *Tx) add(now time.Time, st step) error {
+	if err := st.check(tx.view, now); err != nil {
+		return err
+	}
+	tx.steps = append(tx.steps, st)
+	return nil
+}
 
 // Insert implements driver.Writer.
 func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if err := checkInsert(jobs); err != nil {
+	if err := driver.CheckInsert(jobs); err != nil {
 		return nil, err
 	}
 	now, err := tx.opened(tx.store.lockKeys(ctx, jobs, tx))
@@ -37,45 +55,93 @@ func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+	in, err := tx.store.newInsertion(jobs, now)
+	if err != nil {
+		return nil, err
+	}
+	err = tx.add(now, step{
+		check: func(v *txView, now time.Time) error { return v.insert(in, now) },
+		apply: func(c *change) { c.insert(in.again(c.now)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tx.meet(in, now), nil
+}
+
+// meet takes the keys of the jobs of a call, lets those of the transaction's own jobs that are replaced have their new values, and
+// returns what became of the call. Jobs that are in the store are replaced by the commit.
+func (tx *Tx) meet(in *insertion, now time.Time) []driver.Inserted {
 	c := tx.store.change(now)
-	arrivals := c.arrive(jobs)
-	results := tx.store.inserted(arrivals)
-	for i := range arrivals {
-		a := &arrivals[i]
-		c.take(a, tx)
-		if a.merged.Replaced && a.holder.lane == nil {
-			c.replace(a.holder, a.row, a.merged)
+	results := in.results(tx.view)
+	for i := range in.arrivals {
+		a := &in.arrivals[i]
+		if a.key != "" && a.holder == nil {
+			c.take(a, tx)
+			tx.keys = append(tx.keys, a.key)
 		}
-		if a.merged.Replaced {
-			results[i].State = a.merged.State
+		if !a.merged.Replaced {
+			continue
+		}
+		results[i].State = a.merged.State
+		if a.holder.lane == nil {
+			c.replace(a.holder, a.row, a.merged)
+			a.merged = storekit.Merged{} // done
 		}
 	}
-	tx.arrivals = append(tx.arrivals, arrivals...)
-	return results, nil
+	return results
+}
+
+// again is the call as it is when its transaction is committed. Since the insert the holders may have gone on: what one does not
+// take any more comes too late.
+func (in *insertion) again(now time.Time) *insertion {
+	for i := range in.arrivals {
+		if a := &in.arrivals[i]; a.merged.Replaced {
+			a.merged = storekit.Merge(a.holder.asHolder(), a.newcomer, now)
+		}
+	}
+	return in
 }
 
 // OpenBatch implements driver.Writer.
 func (tx *Tx) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
-	if _, err := tx.lock(ctx); err != nil {
+	if err := driver.CheckBatch(b); err != nil {
 		return 0, err
 	}
-	tx.store.mu.Unlock()
-	return tx.store.OpenBatch(ctx, b)
+	now, err := tx.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.store.mu.Unlock()
+	opened := newBatch(b, tx.store.nextBatch(), now)
+	err = tx.add(now, step{
+		check: func(v *txView, _ time.Time) error { return v.open(opened) },
+		apply: func(c *change) { c.open(opened) },
+	})
+	if err != nil {
+		return 0, err
+	}
+	return opened.ID, nil
 }
 
 // SealBatch implements driver.Writer.
 func (tx *Tx) SealBatch(ctx context.Context, id int64) error {
-	if _, err := tx.lock(ctx); err != nil {
+	now, err := tx.lock(ctx)
+	if err != nil {
 		return err
 	}
-	tx.store.mu.Unlock()
-	return tx.store.SealBatch(ctx, id)
+	defer tx.store.mu.Unlock()
+	return tx.add(now, step{
+		check: func(v *txView, _ time.Time) error { return v.seal(id) },
+		apply: func(c *change) { c.seal(id) },
+	})
 }
 
 // Notify implements driver.TxWriter. Commit has told the subscribers already, so it does nothing.
 func (tx *Tx) Notify(context.Context) error { return nil }
 
-// Commit makes everything visible at once, or nothing. It fails once the transaction is finished.
+// Commit makes everything visible at once, or nothing. It fails once the transaction is finished, and when what the store has
+// become meanwhile does not admit what the transaction did: when a parent was pruned or a batch has finished.
 func (tx *Tx) Commit() error {
 	now, err := tx.lock(context.Background())
 	if err != nil {
@@ -83,29 +149,19 @@ func (tx *Tx) Commit() error {
 	}
 	defer tx.store.mu.Unlock()
 	tx.end()
-	c := tx.store.change(now)
-	for i := range tx.arrivals {
-		// Since the insert the holder may have gone on: what it does not take any more comes too late.
-		if a := &tx.arrivals[i]; a.merged.Replaced && a.holder.lane != nil {
-			a.merged = storekit.Merge(a.holder.asHolder(), a.newcomer, now)
-		} else {
-			a.merged.Replaced = false // done, or nothing to do
+	v := newTxView(tx.store)
+	for _, st := range tx.steps {
+		if err := st.check(v, now); err != nil {
+			return fmt.Errorf("memstore: commit: %w", err)
 		}
 	}
-	c.insert(tx.arrivals)
+	c := tx.store.change(now)
+	for _, st := range tx.steps {
+		st.apply(c)
+		c.finishBatches()
+	}
 	c.finish()
 	return nil
-}
-
-// end closes the transaction. Its keys are free again; a commit takes them anew.
-func (tx *Tx) end() {
-	tx.done = true
-	close(tx.ended)
-	for i := range tx.arrivals {
-		if u := tx.store.uniques[tx.arrivals[i].key]; u != nil && u.tx == tx {
-			delete(tx.store.uniques, tx.arrivals[i].key)
-		}
-	}
 }
 
 // Rollback drops everything. It fails once the transaction is finished.
@@ -115,8 +171,19 @@ func (tx *Tx) Rollback() error {
 	}
 	defer tx.store.mu.Unlock()
 	tx.end()
-	tx.arrivals = nil
+	tx.steps = nil
 	return nil
+}
+
+// end closes the transaction. Its unique keys are free again; a commit takes them anew.
+func (tx *Tx) end() {
+	tx.done = true
+	close(tx.ended)
+	for _, key := range tx.keys {
+		if u := tx.store.uniques[key]; u != nil && u.tx == tx {
+			delete(tx.store.uniques, key)
+		}
+	}
 }
 
 // lock is the store's, for a transaction that is not finished.

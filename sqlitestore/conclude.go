@@ -8,12 +8,3 @@ func (w *work) conclude() error {
 	}
 	return w.admitTouched()
 }
-
-// concludeTx does the same inside of an application's transaction, which leaves the admission to the call that follows it. It returns
-// the limit keys that it left.
-func (w *work) concludeTx() ([]string, error) {
-	if err := w.settleEnded(); err != nil {
-		return nil, err
-	}
-	return w.markTouched()
-}

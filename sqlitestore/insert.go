@@ -41,6 +41,8 @@ type draft struct {
 	// keyed and limited are what a job with a unique key and one with a limit key brings, nil for others.
 	keyed   *keyed
 	limited *limited
+	// wait is nil for most.
+	wait *wait
 }
 
 // plain reports whether the job has nothing but args, so that it can share a statement with jobs like it.
@@ -54,9 +56,6 @@ func (d *draft) alike(o *draft) bool {
 // draftAll checks and copies the jobs of a call.
 func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 	if err := driver.CheckInsert(jobs); err != nil {
-		return nil, err
-	}
-	if err := storekit.RefuseUnbuilt(jobs); err != nil {
 		return nil, err
 	}
 	size := 0
@@ -100,6 +99,7 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 		if d.meta != "" || d.tags != "" || d.title != "" || d.recurring != "" {
 			d.flags |= flagDetails
 		}
+		d.draftWait(p)
 	}
 	return drafts, nil
 }
@@ -129,7 +129,12 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 	if err != nil {
 		return nil, err
 	}
-	if err := s.submit(&call{ctx: ctx, drafts: drafts}); err != nil {
+	if waiting(drafts) {
+		err = s.doUnlessRefused(ctx, func(w *work) error { return w.insert(drafts) })
+	} else {
+		err = s.submit(&call{ctx: ctx, drafts: drafts})
+	}
+	if err != nil {
 		return nil, err
 	}
 	return inserted(drafts), nil
@@ -230,6 +235,9 @@ func (w *work) insert(drafts []draft) error {
 	if err := w.setRules(drafts); err != nil {
 		return err
 	}
+	if err := w.resolve(drafts); err != nil {
+		return err
+	}
 	if err := w.insertPayloads(drafts); err != nil {
 		return err
 	}
@@ -239,7 +247,10 @@ func (w *work) insert(drafts []draft) error {
 	if err := w.insertKeys(drafts); err != nil {
 		return err
 	}
-	return w.insertDeadlines(drafts)
+	if err := w.insertDeadlines(drafts); err != nil {
+		return err
+	}
+	return w.insertWaits(drafts)
 }
 
 // number gives new jobs their ids and first states.
@@ -268,7 +279,7 @@ func (w *work) number(drafts []draft) error {
 }
 
 func (w *work) insertPayloads(drafts []draft) error {
-	const plainWidth, fullWidth = 2, 16
+	const plainWidth, fullWidth = 2, 19
 	for len(drafts) > 0 {
 		first, n := &drafts[0], 1
 		plain := first.plain()
@@ -294,7 +305,7 @@ func (w *work) insertPayloads(drafts []draft) error {
 				}
 				limitKey, uniqueKey := d.keys()
 				rows = append(rows, d.id, d.queue, d.kind, int64(d.priority), d.maxAttempts, d.timeout, d.flags, w.nowAt,
-					d.deadline, limitKey, uniqueKey, d.recurring, d.title, d.tags, d.meta, d.args)
+					d.deadline, d.batchID(), d.afterBatch(), d.parentIDs(), limitKey, uniqueKey, d.recurring, d.title, d.tags, d.meta, d.args)
 			}
 			err = w.many("insert_full", nil, fullWidth, rows)
 		}
@@ -309,14 +320,18 @@ func (w *work) insertPayloads(drafts []draft) error {
 // insertStates writes one state row per job: a statement for each run of neighbours that are ready now, and rows for the
 // others. Other processes see by the ids that there are new jobs, so no signals are written.
 func (w *work) insertStates(drafts []draft) error {
-	const width, throttledWidth = 6, 7
-	var ready, scheduled, throttled []any
+	const width = 6
+	var ready, scheduled, throttled, awaiting, doomed []any
 	for i := 0; i < len(drafts); i++ {
 		d := &drafts[i]
 		switch {
 		case d.duplicate():
 		case d.state == driver.Throttled:
 			throttled = append(throttled, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt, d.limited.key)
+		case d.state == driver.Awaiting:
+			awaiting = append(awaiting, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt, int64(d.wait.pending))
+		case d.state == driver.Deleted:
+			doomed = append(doomed, d.id, d.flags, d.startAt)
 		case d.state == driver.Scheduled:
 			w.events.add(driver.Event{Kind: driver.JobsScheduled, Queue: d.queue})
 			scheduled = append(scheduled, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt)
@@ -337,10 +352,22 @@ func (w *work) insertStates(drafts []draft) error {
 	if err := w.many("insert_ready", nil, width, ready); err != nil {
 		return err
 	}
-	if err := w.many("insert_throttled", nil, throttledWidth, throttled); err != nil {
-		return err
+	for _, table := range []struct {
+		name  string
+		head  []any
+		width int
+		rows  []any
+	}{
+		{"insert_throttled", nil, width + 1, throttled},
+		{"insert_scheduled", nil, width, scheduled},
+		{"insert_awaiting", nil, width + 1, awaiting},
+		{"insert_doomed", []any{int64(doneDeleted), w.nowAt}, 3, doomed},
+	} {
+		if err := w.many(table.name, table.head, table.width, table.rows); err != nil {
+			return err
+		}
 	}
-	return w.many("insert_scheduled", nil, width, scheduled)
+	return nil
 }
 
 // readyAt reports whether the draft is a new job that is ready from the given instant on.
@@ -362,7 +389,7 @@ func (d *draft) keys() (limit string, unique any) {
 func (w *work) insertDeadlines(drafts []draft) error {
 	var rows []any
 	for i := range drafts {
-		if drafts[i].flags&flagDeadline != 0 && !drafts[i].duplicate() {
+		if drafts[i].flags&flagDeadline != 0 && waits(drafts[i].state) && !drafts[i].duplicate() {
 			rows = append(rows, drafts[i].deadline, drafts[i].id)
 		}
 	}

@@ -85,8 +85,9 @@ type admission struct {
 	*work
 	keys   []string
 	shifts map[string]shift
-	// started and reserved are JSON lists: ids, and pairs of an id and its start.
-	started, reserved []byte
+	// started and reserved are JSON lists: ids, and pairs of an id and its start. Members are the ids of those that belong to batches.
+	started, reserved               []byte
+	startedMembers, reservedMembers []byte
 	// clocks are the keys whose clocks or marks are to be written.
 	clocks []any
 }
@@ -125,6 +126,9 @@ func (a *admission) run() error {
 		}
 	}
 	if err := a.move(); err != nil {
+		return err
+	}
+	if err := a.writeTallies(); err != nil {
 		return err
 	}
 	return a.count()
@@ -181,9 +185,9 @@ func (a *admission) walk(k *waitingKey) error {
 		case storekit.Wait:
 			done = true
 		case storekit.Start:
-			a.start(k.index, id, string(queue))
+			a.start(k.index, id, flags, string(queue))
 		case storekit.Reserve:
-			a.reserve(k.index, id, storekit.Micros(start), string(queue))
+			a.reserve(k.index, id, storekit.Micros(start), flags, string(queue))
 		}
 		return nil
 	})
@@ -207,24 +211,30 @@ func (a *admission) heads(indexes []int, room int) error {
 		return err
 	}
 	var i int
-	var id int64
+	var id, flags int64
 	var queue interned
 	return a.each("limits_heads", []any{text, int64(room)}, func(rows *sql.Rows) error {
-		err := rows.Scan(&i, &id, &queue)
-		a.start(indexes[i], id, string(queue))
+		err := rows.Scan(&i, &id, &queue, &flags)
+		a.start(indexes[i], id, flags, string(queue))
 		return err
 	})
 }
 
-func (a *admission) start(index int, id int64, queue string) {
+func (a *admission) start(index int, id, flags int64, queue string) {
 	a.started = appendID(a.started, id)
+	if flags&flagBatch != 0 {
+		a.startedMembers = appendID(a.startedMembers, id)
+	}
 	a.shift(index, shift{active: 1})
 	a.ready(queue)
 	a.admitted++
 }
 
-func (a *admission) reserve(index int, id, at int64, queue string) {
+func (a *admission) reserve(index int, id, at, flags int64, queue string) {
 	a.reserved = appendPair(a.reserved, id, at)
+	if flags&flagBatch != 0 {
+		a.reservedMembers = appendID(a.reservedMembers, id)
+	}
 	a.shift(index, shift{reserved: 1})
 	a.scheduled(queue)
 	a.admitted++
@@ -238,14 +248,23 @@ func (a *admission) shift(index int, by shift) {
 // move writes the jobs that start or get a reserved start.
 func (a *admission) move() error {
 	for _, to := range []struct {
-		list       []byte
-		put, taken string
+		list, members []byte
+		state         driver.State
+		put, taken    string
 	}{
-		{a.started, "limits_start", "limits_started"},
-		{a.reserved, "limits_reserve", "limits_reserved"},
+		{a.started, a.startedMembers, driver.Enqueued, "limits_start", "limits_started"},
+		{a.reserved, a.reservedMembers, driver.Scheduled, "limits_reserve", "limits_reserved"},
 	} {
 		if len(to.list) == 0 {
 			continue
+		}
+		if len(to.members) > 0 {
+			err := a.membersCounted("batch_members", []any{closeIDs(to.members)}, func(batch, n int64) {
+				a.memberMoved(batch, driver.Throttled, to.state, n)
+			})
+			if err != nil {
+				return err
+			}
 		}
 		list := closeIDs(to.list)
 		if err := a.exec(to.put, list, int64(flagGranted)); err != nil {
@@ -282,24 +301,6 @@ func (a *admission) count() error {
 		}
 	}
 	return nil
-}
-
-// markTouched leaves the keys that were touched to the next call that admits: inside of an application's transaction nothing is
-// admitted.
-func (w *work) markTouched() ([]string, error) {
-	if len(w.limits) == 0 {
-		return nil, nil
-	}
-	a := admission{work: w, keys: slices.Sorted(maps.Keys(w.limits)), shifts: w.limits}
-	w.limits = nil
-	if err := a.count(); err != nil {
-		return nil, err
-	}
-	text, err := jsonText(a.keys)
-	if err != nil {
-		return nil, err
-	}
-	return a.keys, w.exec("limits_mark", text)
 }
 
 // touchMarked touches up to limit keys that are marked.

@@ -46,6 +46,7 @@ func (w *work) leave(l *located) error {
 	if err := w.dropDeadline(l); err != nil {
 		return err
 	}
+	w.memberCounted(l.batch, l.state, -1)
 	w.slotFreed(l)
 	return w.leaveState(l)
 }
@@ -76,12 +77,13 @@ func (w *work) enter(l *located, state driver.State) error {
 	if state != driver.Scheduled && state != driver.Throttled {
 		l.flags &^= flagGranted
 	}
+	w.memberCounted(l.batch, state, 1)
 	if err := w.putDeadline(l); err != nil {
 		return err
 	}
 	if state.Final() {
-		if l.flags&(flagChildren|flagBatch) != 0 {
-			w.jobEnded(l, state)
+		if l.flags&flagChildren != 0 {
+			w.jobEnded(l.id, state)
 		}
 		if l.flags&flagUnique != 0 {
 			if err := w.keyReleased(l, state); err != nil {

@@ -1,15 +1,12 @@
 package sqlitestore
 
 import (
+	"database/sql"
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
-
-// flagsSettled are the flags of jobs whose end touches side tables.
-// Unique and limit keys are given back for all ends of a call together.
-const flagsSettled = flagChildren | flagBatch
 
 // plain ends the jobs that succeeded and left nothing, which most do, without reading their leases row by row: one count says
 // whether all of them are as their outcomes expect. It returns the indices of the outcomes that are left, all of them when the
@@ -30,20 +27,24 @@ func (f *finisher) plain() (rest []int, err error) {
 	}
 	if len(ids) > 0 && !f.repeats() {
 		slices.Sort(ids)
-		var count int
+		var count, parents, members int
 		var unique, limit bool
-		args := []any{encodeIDs(ids), int64(claim), int64(flagsSettled), int64(flagUnique), int64(flagLimit)}
-		if _, err := f.one("finish_count", args, &count, &unique, &limit); err != nil {
+		list := encodeIDs(ids)
+		args := []any{list, int64(claim), int64(flagChildren), int64(flagBatch), int64(flagUnique), int64(flagLimit)}
+		if _, err := f.one("finish_count", args, &count, &parents, &members, &unique, &limit); err != nil {
 			return nil, err
 		}
 		if count == len(ids) {
+			f.ended[doneSucceeded] = ids
 			if unique {
 				f.uniques = append(f.uniques, ids...)
 			}
 			if limit {
 				f.limited = append(f.limited, ids...)
 			}
-			f.ended[doneSucceeded] = ids
+			if err := f.plainFlows(list, parents, members); err != nil {
+				return nil, err
+			}
 			f.count(f.server, storekit.StatSucceeded, int64(count))
 			f.applyAllBut(rest)
 			return rest, nil
@@ -54,6 +55,27 @@ func (f *finisher) plain() (rest []int, err error) {
 		rest = append(rest, i)
 	}
 	return rest, nil
+}
+
+// plainFlows notes which of the jobs that succeeded others wait for, and counts the members of batches.
+func (f *finisher) plainFlows(list string, parents, members int) error {
+	if parents > 0 {
+		err := f.each("flow_ended", []any{list, int64(flagChildren)}, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			f.jobEnded(id, driver.Succeeded)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if members == 0 {
+		return nil
+	}
+	return f.membersCounted("batch_leased", []any{list, int64(flagBatch)}, func(batch, n int64) {
+		f.memberMoved(batch, driver.Processing, driver.Succeeded, n)
+	})
 }
 
 // leavesNothing reports whether an outcome is a success that means the same whatever is known of the job, with nothing to

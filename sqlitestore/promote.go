@@ -67,12 +67,16 @@ func (w *work) endLate(limit int) error {
 func (w *work) promote(limit int, p *driver.Promoted) error {
 	var lastID, lastAt, flags int64
 	var queue interned
+	var members []byte
 	limited := 0
 	err := w.each("promote_read", []any{w.nowAt, int64(limit)}, func(rows *sql.Rows) error {
 		if err := rows.Scan(&lastID, &lastAt, &queue, &flags); err != nil {
 			return err
 		}
 		p.Count++
+		if flags&flagBatch != 0 {
+			members = appendID(members, lastID)
+		}
 		if flags&flagLimit != 0 {
 			limited++
 		} else {
@@ -82,6 +86,11 @@ func (w *work) promote(limit int, p *driver.Promoted) error {
 	})
 	if err != nil || p.Count == 0 {
 		return err
+	}
+	if len(members) > 0 {
+		if err := w.promoteMembers(closeIDs(members)); err != nil {
+			return err
+		}
 	}
 	if limited > 0 {
 		if err := w.promoteLimited(lastAt, lastID); err != nil {
@@ -94,6 +103,22 @@ func (w *work) promote(limit int, p *driver.Promoted) error {
 		}
 	}
 	return w.exec("promote_take", lastAt, lastID)
+}
+
+// promoteMembers counts the due jobs that are members of batches.
+func (w *work) promoteMembers(ids string) error {
+	for _, to := range []struct {
+		name  string
+		state driver.State
+	}{{"promote_members", driver.Enqueued}, {"promote_members_limited", driver.Throttled}} {
+		err := w.membersCounted(to.name, []any{ids}, func(batch, n int64) {
+			w.memberMoved(batch, driver.Scheduled, to.state, n)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // promoteLimited moves the due jobs with a limit key to throttled. Their keys are looked at when the call ends.

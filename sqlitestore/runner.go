@@ -49,8 +49,8 @@ func (r *runner) many(name string, head []any, width int, rows []any) error {
 	return nil
 }
 
-// eachOf runs a query whose tuple stands for one row of width columns, with all rows, and calls fn for each row of the results.
-func (r *runner) eachOf(name string, width int, rows []any, fn func(rows *sql.Rows) error) error {
+// eachRow runs a query whose tuple stands for one row of width columns, with all rows, and calls fn for each row of the results.
+func (r *runner) eachRow(name string, width int, rows []any, fn func(rows *sql.Rows) error) error {
 	left := len(rows) / width
 	for _, size := range chunks {
 		for left >= size {

@@ -60,7 +60,7 @@ func TestSchemaGolden(t *testing.T) {
 // shippedMigrations are the hashes of the migrations. Once one is released it never changes; until the first release they
 // may, and this list with them.
 var shippedMigrations = map[string]string{
-	"001_start": "0e7f97541e9fa197",
+	"001_start": "322cbcaaa694b3c1",
 }
 
 func TestShippedMigrations(t *testing.T) {
@@ -190,7 +190,11 @@ var mayScan = map[string]string{
 
 // boundedScans are statements that stop after a fixed number of rows.
 var boundedScans = map[string]string{
-	"counts": "each count stops at the cap",
+	"counts":         "each count stops at the cap",
+	"recurring_list": "it lists them all, for a page of theirs",
+	"batch_idle":     "an index of what should not be there, up to a limit",
+	"endings_next":   "the oldest ones in order, up to a limit",
+	"prune_batches":  "an index of what is over, up to a limit",
 }
 
 // TestPlans looks for statements that would read a growing table whole.
@@ -308,6 +312,13 @@ func fillForPlans(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var consoles []driver.ConsoleWrite
+	for _, job := range claimed {
+		consoles = append(consoles, driver.ConsoleWrite{Ref: job.Ref, Lines: make([]string, 5), Progress: 50})
+	}
+	if _, err := s.WriteConsoles(ctx, consoles); err != nil {
+		t.Fatal(err)
+	}
 	states := []driver.Outcome{{State: driver.Succeeded}, {State: driver.Deleted}, {State: driver.Failed, Reason: "permanent"}, {State: driver.Scheduled, Delay: 1e12, Reason: "retry"}}
 	outs := make([]driver.Outcome, len(claimed)-100)
 	for i := range outs {
@@ -317,10 +328,57 @@ func fillForPlans(t *testing.T, s *Store) {
 	if _, err := s.Finish(ctx, "a", outs); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 500 {
+		r := driver.Recurring{ID: fmt.Sprint(i), Spec: "@daily", Location: "UTC", NextRunAt: storekit.Instant(int64(1 + i)), Paused: i%2 == 0}
+		if err := s.PutRecurring(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fillFlows(t, s, claimed[len(claimed)-100:])
 	for i := range 20 { // signals
 		if err := s.PauseQueue(ctx, "paused", i%2 == 0); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// fillFlows adds batches with members, jobs that wait for them and for others, and endings that are not settled.
+func fillFlows(t *testing.T, s *Store, running []driver.Job) {
+	t.Helper()
+	ctx := context.Background()
+	for range 20 {
+		outer, err := s.OpenBatch(ctx, driver.NewBatch{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner, err := s.OpenBatch(ctx, driver.NewBatch{Parent: outer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs := plainJobs(100)
+		for i := range jobs {
+			switch i % 4 {
+			case 0:
+				jobs[i].BatchID = inner
+			case 1:
+				jobs[i].AfterBatch = inner
+			case 2:
+				jobs[i].Parents = []driver.Parent{{Index: i - 1, On: driver.OnSucceeded}, {ID: running[i%len(running)].ID, On: driver.OnSucceeded}}
+			}
+		}
+		if _, err := s.Insert(ctx, jobs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wide := plainJobs(3 * settleAtMost)
+	for i := range wide {
+		wide[i].Parents = []driver.Parent{{ID: running[0].ID, On: driver.OnSucceeded}}
+	}
+	if _, err := s.Insert(ctx, wide); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Finish(ctx, "a", []driver.Outcome{{Ref: running[0].Ref, State: driver.Succeeded}}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, LimitReader and
-// Tuner.
+// Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer,
+// LimitReader, OutputReader and Tuner.
 type Store struct {
 	db     *sql.DB
 	prefix string
@@ -30,21 +30,23 @@ type Store struct {
 	// given is the newest id that this store has given out, so that one of a transaction that is rolled back does not come
 	// again while the process lives.
 	given atomic.Int64
-	// swept is the limit key that the last sweep ended at. It belongs to the writer.
-	swept string
+	swept sweepPlace
 
 	closed atomic.Bool
 	close  sync.Once
 }
 
 var (
-	_ driver.Store       = (*Store)(nil)
-	_ driver.Notifier    = (*Store)(nil)
-	_ driver.Transactor  = (*Store)(nil)
-	_ driver.Console     = (*Store)(nil)
-	_ driver.LimitReader = (*Store)(nil)
-	_ driver.Tuner       = (*Store)(nil)
-	_ driver.TxWriter    = (*TxWriter)(nil)
+	_ driver.Store        = (*Store)(nil)
+	_ driver.Notifier     = (*Store)(nil)
+	_ driver.Transactor   = (*Store)(nil)
+	_ driver.Console      = (*Store)(nil)
+	_ driver.ConsoleBatch = (*Store)(nil)
+	_ driver.BlockFirer   = (*Store)(nil)
+	_ driver.LimitReader  = (*Store)(nil)
+	_ driver.OutputReader = (*Store)(nil)
+	_ driver.Tuner        = (*Store)(nil)
+	_ driver.TxWriter     = (*TxWriter)(nil)
 )
 
 // New opens a store on a pool of connections to one database file. It checks the pool, turns the database to WAL mode,

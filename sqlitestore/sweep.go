@@ -3,30 +3,37 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"math"
+	"sync/atomic"
 
+	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// Sweep implements driver.Coordinator. A transaction leaves the store consistent, and what it could not get done it has marked; so
-// the marks come first, and then a slice of what only a write by somebody else can have put out of order.
+// slice is how many waiting jobs one Sweep looks at to find what must not be.
+const slice = 1000
+
+// sweepPlace is the last waiting job and the last limit key that Sweep has looked at.
+type sweepPlace struct {
+	awaiting atomic.Int64
+	limits   string // the writer's
+}
+
+// Sweep implements driver.Coordinator. It goes on with the dependents that were too many for the calls that ended what they
+// waited for, and with the waiting jobs of rated keys that were too many for one call; and it looks at a slice of what waits for
+// anything, and of limit keys, that somebody else than the store has left inconsistent.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	limit = storekit.AtLeastOne(limit)
 	changed := 0
 	err := s.do(ctx, func(w *work) error {
+		var err error
 		w.admitted = 0
-		// A marked key can have as many jobs to admit as one call looks at.
-		if err := w.touchMarked(max(limit/storekit.MaxTurns, 1)); err != nil {
+		if changed, err = w.sweep(&s.swept, limit); err != nil {
 			return err
 		}
-		recounted, err := w.recount(limit)
-		if err != nil {
-			return err
-		}
-		if err := w.conclude(); err != nil {
-			return err
-		}
-		changed = recounted + w.admitted
-		return nil
+		err = w.conclude()
+		changed += w.admitted
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -34,49 +41,123 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	return changed, nil
 }
 
-// recounted is how many jobs of limit keys one sweep counts anew. A key that more jobs name is left out: counting it would hold up
-// everybody who writes.
-const recounted = 1000
+func (w *work) sweep(at *sweepPlace, limit int) (int, error) {
+	changed, err := w.sweepEndings(limit)
+	if err != nil || changed >= limit {
+		return changed, err
+	}
+	for _, repair := range []func(limit int) (int, error){
+		w.sweepIdle, func(limit int) (int, error) { return w.sweepAwaiting(at, limit) },
+		func(limit int) (int, error) { return w.sweepLimits(at, limit) },
+	} {
+		n, err := repair(limit - changed)
+		if err != nil {
+			return 0, err
+		}
+		if changed += n; changed >= limit {
+			break
+		}
+	}
+	return changed, nil
+}
 
-// recount compares the counters of the next few limit keys with what they count and corrects them. It returns how many were wrong.
-func (w *work) recount(limit int) (int, error) {
-	keys, err := w.nextKeys(limit)
-	if err != nil || len(keys) == 0 {
+// sweepEndings goes on with endings that were put off, oldest first.
+func (w *work) sweepEndings(limit int) (int, error) {
+	var list []ending
+	seen := map[int64]bool{}
+	again := false
+	err := w.each("endings_next", []any{int64(limit)}, func(rows *sql.Rows) error {
+		var e ending
+		if err := rows.Scan(&e.seq, &e.job, &e.batch, &e.state, &e.settled, &e.until); err != nil {
+			return err
+		}
+		// A second end of one job waits for the first.
+		if again = again || e.job != 0 && seen[e.job]; again {
+			return nil
+		}
+		seen[e.job] = true
+		list = append(list, e)
+		return nil
+	})
+	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	list, err := jsonText(keys)
+	w.flow.ended = list
+	n, err := w.settle(limit)
+	return max(n, 1), err
+}
+
+// sweepIdle finishes batches that nothing will finish any more.
+func (w *work) sweepIdle(limit int) (int, error) {
+	n := 0
+	err := w.each("batch_idle", []any{int64(limit)}, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		w.tallyOf(id).look = true
+		n++
+		return err
+	})
+	if err != nil || n == 0 {
+		return n, err
+	}
+	_, err = w.settle(settleAtMost)
+	return n, err
+}
+
+// sweepAwaiting looks at the next slice of waiting jobs: at what they wait for, and then at how they count it.
+func (w *work) sweepAwaiting(at *sweepPlace, limit int) (int, error) {
+	from := at.awaiting.Load()
+	var n int
+	var to int64
+	if _, err := w.one("flow_slice", []any{from, int64(min(limit, slice))}, &n, &to); err != nil {
+		return 0, err
+	}
+	if n < min(limit, slice) {
+		to = math.MaxInt64
+		at.awaiting.Store(0)
+	} else {
+		at.awaiting.Store(to)
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	stranded, err := w.sweepStranded(from, to)
 	if err != nil {
 		return 0, err
 	}
-	wrong := 0
-	err = w.each("sweep_count", []any{list, int64(flagGranted)}, func(rows *sql.Rows) error {
-		var key string
-		var by shift
-		if err := rows.Scan(&key, &by.active, &by.reserved); err != nil {
-			return err
-		}
-		w.shiftKey(key, by)
-		wrong++
-		return nil
-	})
-	return wrong, err
+	miscounted, err := w.sweepMiscounted(from, to)
+	return stranded + miscounted, err
 }
 
-// nextKeys returns the limit keys behind those of the last sweep, up to limit, with no more jobs together than a sweep counts.
-func (w *work) nextKeys(limit int) (keys []string, err error) {
-	left, last := int64(recounted), ""
-	err = w.each("sweep_keys", []any{*w.swept, int64(min(limit, 100)), int64(recounted) + 1}, func(rows *sql.Rows) error {
-		var key string
-		var jobs int64
-		if err := rows.Scan(&key, &jobs); err != nil || left <= 0 {
-			return err
-		}
-		last = key
-		if left -= jobs; jobs <= recounted {
-			keys = append(keys, key)
-		}
-		return nil
+// sweepStranded settles dependencies on jobs that have ended.
+func (w *work) sweepStranded(from, to int64) (int, error) {
+	err := w.each("flow_stranded", []any{from, to, int64(driver.OnFailed)}, func(rows *sql.Rows) error {
+		var e ending
+		err := rows.Scan(&e.job, &e.until, &e.state)
+		e.settled = e.until - 1
+		w.flow.ended = append(w.flow.ended, e)
+		return err
 	})
-	*w.swept = last // from the beginning again when there was none left
-	return keys, err
+	if err != nil || len(w.flow.ended) == 0 {
+		return 0, err
+	}
+	return w.settle(settleAtMost)
+}
+
+// sweepMiscounted corrects jobs that wait for another number of things than they count, and releases those that wait for nothing.
+func (w *work) sweepMiscounted(from, to int64) (int, error) {
+	var found []*dependent
+	err := w.each("flow_recount", []any{from, to}, func(rows *sql.Rows) error {
+		d := &dependent{}
+		err := rows.Scan(&d.id, &d.pending, &d.resolved, &d.flags, &d.runAt, &d.queue, &d.batch)
+		found = append(found, d)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	if err := w.moveDependents(found); err != nil {
+		return 0, err
+	}
+	return len(found), nil
 }

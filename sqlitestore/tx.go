@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -15,9 +14,8 @@ import (
 type TxWriter struct {
 	store *Store
 	tx    *sql.Tx
-	// events are those of what was written since the last Notify, and keys the limit keys with jobs to admit.
+	// events are those of what was written since the last Notify.
 	events []driver.Event
-	keys   []string
 }
 
 // Tx returns a writer for an application's transaction on the same database. Jobs that it inserts exist when the transaction
@@ -35,60 +33,90 @@ func (t *TxWriter) usable(ctx context.Context) error {
 	return t.store.usable(ctx)
 }
 
-// Insert implements driver.Writer.
-func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+// write runs one write inside of the application's transaction and keeps what it has to tell.
+func (t *TxWriter) write(ctx context.Context, fn func(w *work) error) error {
 	if err := t.usable(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	w := t.store.newWork(ctx, t.tx, 0)
 	// A transaction that begins with a write waits for the lock like any other; one that has read before it writes fails when
 	// somebody has written in between.
 	if err := w.exec("tx_lock"); err != nil {
-		return nil, explainTx(err)
+		return explainTx(err)
 	}
-	var keys []string
-	out, err := insertGuarded(w, jobs, func() error {
-		var err error
-		keys, err = w.concludeTx()
-		return err
-	})
-	if err != nil {
-		return nil, explainTx(err)
+	if err := w.inside(fn); err != nil {
+		return explainTx(err)
 	}
 	t.events = append(t.events, w.events.list...)
-	t.keys = append(t.keys, keys...)
-	return out, nil
+	return nil
 }
 
-// insertGuarded inserts under a savepoint, so that an error leaves nothing behind in a transaction that goes on.
-func insertGuarded(w *work, jobs []driver.InsertParams, conclude func() error) ([]driver.Inserted, error) {
-	if len(jobs) == 0 {
-		return nil, nil
-	}
-	drafts, err := draftAll(jobs)
-	if err != nil {
-		return nil, err
-	}
-	err = w.guarded(func() error {
-		if err := w.insert(drafts); err != nil {
+// inside is one write of a transaction that goes on. It runs under a savepoint, so that an error leaves nothing of it behind.
+func (w *work) inside(fn func(w *work) error) error {
+	return w.guarded(func() error {
+		if err := fn(w); err != nil {
 			return err
 		}
-		if err := conclude(); err != nil {
+		if err := w.conclude(); err != nil {
 			return err
 		}
 		return w.finish()
 	})
+}
+
+// writeThrough is how a writer that is bound to a transaction writes.
+type writeThrough func(ctx context.Context, fn func(w *work) error) error
+
+func (write writeThrough) insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+	drafts, err := draftAll(jobs)
 	if err != nil {
 		return nil, err
 	}
+	err = write(ctx, func(w *work) error { return w.insert(drafts) })
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
 	return inserted(drafts), nil
+}
+
+func (write writeThrough) openBatch(ctx context.Context, b driver.NewBatch) (id int64, err error) {
+	draft, err := draftBatch(b)
+	if err != nil {
+		return 0, err
+	}
+	err = write(ctx, func(w *work) (err error) {
+		id, err = w.openBatch(&draft)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return id, nil
+}
+
+func (write writeThrough) sealBatch(ctx context.Context, id int64) error {
+	return write(ctx, func(w *work) error { return w.sealBatch(id) })
+}
+
+// Insert implements driver.Writer.
+func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+	return writeThrough(t.write).insert(ctx, jobs)
+}
+
+// OpenBatch implements driver.Writer.
+func (t *TxWriter) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
+	return writeThrough(t.write).openBatch(ctx, b)
+}
+
+// SealBatch implements driver.Writer.
+func (t *TxWriter) SealBatch(ctx context.Context, id int64) error {
+	return writeThrough(t.write).sealBatch(ctx, id)
 }
 
 // guarded runs fn under a savepoint. What an error leaves behind in w is only meant for the commit that it then prevents
 // or that comes without it, so the work is put back too.
 func (w *work) guarded(fn func() error) error {
 	before := *w
-	before.limits = maps.Clone(w.limits)
 	if _, err := w.db.ExecContext(w.ctx, "savepoint kiln"); err != nil {
 		return named("savepoint", err)
 	}
@@ -114,39 +142,15 @@ func explainTx(err error) error {
 	return err
 }
 
-// OpenBatch implements driver.Writer.
-func (t *TxWriter) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
-	if err := t.usable(ctx); err != nil {
-		return 0, err
-	}
-	return t.store.OpenBatch(ctx, b)
-}
-
-// SealBatch implements driver.Writer.
-func (t *TxWriter) SealBatch(ctx context.Context, id int64) error {
-	if err := t.usable(ctx); err != nil {
-		return err
-	}
-	return t.store.SealBatch(ctx, id)
-}
-
 // Notify implements driver.TxWriter.
 func (t *TxWriter) Notify(ctx context.Context) error {
 	if t.tx == nil {
 		return nil
 	}
-	events, keys := t.events, t.keys
-	t.events, t.keys = nil, nil
+	events := t.events
+	t.events = nil
 	t.store.hub.publish(events)
-	if len(keys) == 0 {
-		return ctx.Err()
-	}
-	return t.store.do(ctx, func(w *work) error {
-		for _, key := range keys {
-			w.keyTouched(key)
-		}
-		return nil
-	})
+	return ctx.Err()
 }
 
 // InTx implements driver.Transactor. fn runs in the calling goroutine; until it returns nobody else writes, so it should be
@@ -207,34 +211,27 @@ type ownTx struct {
 
 var errTxEnded = errors.New("sqlitestore: the transaction of InTx has ended")
 
-func (t *ownTx) usable(ctx context.Context) error {
+func (t *ownTx) write(ctx context.Context, fn func(w *work) error) error {
 	if t.ended {
 		return errTxEnded
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.work.stamp(t.store.clock.now())
+	return t.work.inside(fn)
 }
 
 func (t *ownTx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if err := t.usable(ctx); err != nil {
-		return nil, err
-	}
-	t.work.stamp(t.store.clock.now())
-	// What it touched is settled when fn has returned.
-	return insertGuarded(t.work, jobs, func() error { return nil })
+	return writeThrough(t.write).insert(ctx, jobs)
 }
 
 func (t *ownTx) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
-	if err := t.usable(ctx); err != nil {
-		return 0, err
-	}
-	return t.store.OpenBatch(ctx, b)
+	return writeThrough(t.write).openBatch(ctx, b)
 }
 
 func (t *ownTx) SealBatch(ctx context.Context, id int64) error {
-	if err := t.usable(ctx); err != nil {
-		return err
-	}
-	return t.store.SealBatch(ctx, id)
+	return writeThrough(t.write).sealBatch(ctx, id)
 }
 
 // stamp moves the instant that the work stamps.

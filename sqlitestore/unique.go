@@ -14,8 +14,8 @@ type keyed struct {
 	key      []byte
 	window   time.Duration
 	newcomer storekit.Newcomer
-	// first is the earlier draft of the same call that has the same key.
-	first *draft
+	// first is the position of the earlier draft of the same call that has the same key, below 0 if there is none.
+	first int
 	// duplicate says that the job is not inserted: the draft then has the id and the state of the job that holds the key.
 	duplicate, replaced bool
 }
@@ -26,7 +26,7 @@ func draftKey(p *driver.InsertParams) *keyed {
 	}
 	return &keyed{
 		key: slices.Clone(p.UniqueKey), window: p.UniqueFor,
-		newcomer: storekit.Newcomer{Replace: p.UniqueReplace, Debounce: p.UniqueDebounce},
+		newcomer: storekit.Newcomer{Replace: p.UniqueReplace, Debounce: p.UniqueDebounce}, first: -1,
 	}
 }
 
@@ -43,17 +43,18 @@ func (h keyHolder) held(now int64) bool { return h.id != 0 && (h.expires == 0 ||
 // meet finds the duplicates among the drafts of a call, and gives their values to the holders that take them.
 func (w *work) meet(drafts []draft) error {
 	var keys []any
-	first := map[string]*draft{}
+	firsts := map[string]int{}
 	for i := range drafts {
 		d := &drafts[i]
 		if d.keyed == nil {
 			continue
 		}
-		key := string(d.keyed.key)
-		d.keyed.first = first[key]
-		d.keyed.duplicate, d.keyed.replaced = d.keyed.first != nil, false
-		if !d.keyed.duplicate {
-			first[key] = d
+		first, ok := firsts[string(d.keyed.key)]
+		d.keyed.first, d.keyed.duplicate, d.keyed.replaced = -1, ok, false
+		if ok {
+			d.keyed.first = first
+		} else {
+			firsts[string(d.keyed.key)] = i
 			keys = append(keys, d.keyed.key)
 		}
 	}
@@ -66,7 +67,7 @@ func (w *work) meet(drafts []draft) error {
 	}
 	for i := range drafts {
 		d := &drafts[i]
-		if d.keyed == nil || d.keyed.first != nil {
+		if d.keyed == nil || d.keyed.first >= 0 {
 			continue
 		}
 		if h := holders[string(d.keyed.key)]; h.held(w.nowAt) {
@@ -81,7 +82,7 @@ func (w *work) meet(drafts []draft) error {
 func (w *work) keyHolders(keys []any) (map[string]keyHolder, error) {
 	holders := map[string]keyHolder{}
 	var key sql.RawBytes
-	err := w.eachOf("unique_holders", 1, keys, func(rows *sql.Rows) error {
+	err := w.eachRow("unique_holders", 1, keys, func(rows *sql.Rows) error {
 		var h keyHolder
 		err := rows.Scan(&key, &h.id, &h.expires)
 		holders[string(key)] = h
@@ -127,6 +128,7 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 		return err
 	}
 	if l.state != driver.Awaiting { // that one stays where it is
+		w.memberCounted(l.batch, l.state, -1)
 		if err := w.leaveState(l); err != nil {
 			return err
 		}
@@ -155,10 +157,46 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 func repeats(drafts []draft) {
 	for i := range drafts {
 		d := &drafts[i]
-		if d.keyed != nil && d.keyed.first != nil {
-			d.id, d.state = d.keyed.first.id, d.keyed.first.state
+		if d.keyed != nil && d.keyed.first >= 0 {
+			first := &drafts[d.keyed.first]
+			d.id, d.state = first.id, first.state
 		}
 	}
+}
+
+// followDuplicates works out what the jobs of a call wait for: who waits for a duplicate waits for the job that holds the key.
+func followDuplicates(drafts []draft) error {
+	parents := make([][]driver.Parent, len(drafts))
+	for i := range drafts {
+		if drafts[i].wait != nil {
+			parents[i] = drafts[i].wait.parents
+		}
+	}
+	if slices.ContainsFunc(drafts, func(d draft) bool { return d.duplicate() }) {
+		var err error
+		parents, err = storekit.FollowRepeats(parents, func(i int) int {
+			if drafts[i].keyed == nil {
+				return -1
+			}
+			return drafts[i].keyed.first
+		})
+		if err != nil {
+			return err
+		}
+		for _, named := range parents {
+			for k := range named {
+				if p := &named[k]; p.ID == 0 && drafts[p.Index].duplicate() {
+					p.ID = drafts[p.Index].id
+				}
+			}
+		}
+	}
+	for i := range drafts {
+		if drafts[i].wait != nil {
+			drafts[i].wait.named = parents[i]
+		}
+	}
+	return nil
 }
 
 // insertKeys takes the keys of new jobs. One that is born deleted takes none.

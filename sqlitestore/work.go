@@ -28,14 +28,14 @@ type work struct {
 	given           *atomic.Int64
 	idsRead         bool
 	stats           map[string]*counters
+	flow            flow
 	// events are told to this process after the commit. Those that a look at new jobs does not show are also written as
 	// signals for other processes; signal is the number of the last one.
 	events, signals eventSet
 	signal          int64
 	// limits are the limit keys that the running call touched, and how it changes their counters. admitted is how many jobs left
-	// throttled; gained, unless nil, collects the queues that get ready jobs. swept is the last limit key that a sweep has recounted.
+	// throttled; gained, unless nil, collects the queues that get ready jobs.
 	limits   map[string]shift
-	swept    *string
 	admitted int
 	gained   map[string]bool
 }
@@ -62,7 +62,7 @@ type counters struct{ succeeded, failed, deleted, retried int64 }
 
 func (s *Store) newWork(ctx context.Context, db querier, origin int64) *work {
 	now := s.clock.now()
-	return &work{runner: runner{ctx, db, s.texts}, now: now, nowAt: storekit.Micros(now), origin: origin, given: &s.given, swept: &s.swept}
+	return &work{runner: runner{ctx, db, s.texts}, now: now, nowAt: storekit.Micros(now), origin: origin, given: &s.given}
 }
 
 // takeIDs returns the id before the first of n new ones. Ids go on from the newest job, or from the newest that was pruned:

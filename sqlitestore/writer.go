@@ -338,10 +338,7 @@ func (w *writer) lend(work *work, c *call) error {
 	w.blockedSince.Store(time.Now().UnixMicro())
 	defer w.blockedSince.Store(0)
 	c.lent <- work
-	if err := <-c.returned; err != nil {
-		return err
-	}
-	return work.conclude()
+	return <-c.returned
 }
 
 // pause waits, and is false when the store is closed.

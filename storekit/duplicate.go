@@ -65,3 +65,27 @@ func Merge(h Holder, n Newcomer, now time.Time) Merged {
 	}
 	return replaced
 }
+
+// FollowRepeats returns the parents of the jobs of a call in which some are repeats: jobs whose unique key an earlier job of the call
+// has, whose position first gives, or below 0. Who waits for a repeat waits for that job. The error is that of driver.CheckInsert for
+// jobs that would wait for themselves then.
+func FollowRepeats(parents [][]driver.Parent, first func(job int) int) ([][]driver.Parent, error) {
+	jobs := make([]driver.InsertParams, len(parents))
+	out := make([][]driver.Parent, len(parents))
+	for i, named := range parents {
+		jobs[i] = driver.InsertParams{Kind: "repeat", Queue: "repeat", Args: []byte("0"), MaxAttempts: 1}
+		if first(i) >= 0 {
+			continue // it is not inserted
+		}
+		for _, p := range named {
+			if p.ID == 0 {
+				if f := first(p.Index); f >= 0 {
+					p.Index = f
+				}
+			}
+			out[i] = append(out[i], p)
+		}
+		jobs[i].Parents = out[i]
+	}
+	return out, driver.CheckInsert(jobs)
+}

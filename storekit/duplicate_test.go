@@ -1,6 +1,8 @@
 package storekit
 
 import (
+	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -68,5 +70,31 @@ func TestRunAtDebounce(t *testing.T) {
 	p.UniqueKey = nil
 	if got := RunAt(&p, noon); !got.Equal(noon.Add(time.Hour)) {
 		t.Errorf("a job without a key runs at %s", got)
+	}
+}
+
+func TestFollowRepeats(t *testing.T) {
+	on := func(index int) driver.Parent { return driver.Parent{Index: index, On: driver.OnSucceeded} }
+	known := driver.Parent{ID: 9, On: driver.OnDeleted}
+	firsts := func(of map[int]int) func(int) int {
+		return func(job int) int {
+			if f, ok := of[job]; ok {
+				return f
+			}
+			return -1
+		}
+	}
+	got, err := FollowRepeats([][]driver.Parent{nil, {known}, {on(1), known}, {on(2), on(1)}}, firsts(map[int]int{1: 0}))
+	want := [][]driver.Parent{nil, nil, {on(0), known}, {on(2), on(0)}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	// Job 0 waits for job 2, which is job 0.
+	if _, err := FollowRepeats([][]driver.Parent{{on(2)}, nil, nil}, firsts(map[int]int{2: 0})); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("a job that waits for itself: %v", err)
+	}
+	// Job 0 waits for job 1, which waits for job 2, which is job 0.
+	if _, err := FollowRepeats([][]driver.Parent{{on(1)}, {on(2)}, nil}, firsts(map[int]int{2: 0})); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("a circle: %v", err)
 	}
 }

@@ -24,9 +24,6 @@ from json_each(?1) e where {prefix}limits.limit_key = e.value ->> 0;
 update {prefix}limits set tat = e.value ->> 1, admit_tat = e.value ->> 2, marked = e.value ->> 3
 from json_each(?1) e where {prefix}limits.limit_key = e.value ->> 0;
 
--- name: limits_mark
-update {prefix}limits set marked = 1 where limit_key in (select value from json_each(?1));
-
 -- name: limits_marked
 select limit_key from {prefix}limits where marked = 1 and limit_key >= '' order by limit_key limit ?1;
 
@@ -40,7 +37,7 @@ select id, queue, flags from {prefix}throttled where limit_key = ?1 order by ran
 
 -- name: limits_heads
 -- The first waiting jobs of several keys, as many of each.
-select e.key, t.id, t.queue from json_each(?1) e cross join {prefix}throttled t
+select e.key, t.id, t.queue, t.flags from json_each(?1) e cross join {prefix}throttled t
 on t.id in (select h.id from {prefix}throttled h where h.limit_key = e.value order by h.rank, h.id limit ?2);
 
 -- name: limits_start
