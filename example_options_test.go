@@ -251,12 +251,21 @@ func ExampleUnique() {
 	ctx := context.Background()
 	client := kiln.NewClient(memstore.New())
 
-	first, _ := client.Enqueue(ctx, SendEmail{To: "ann@example.com"}, kiln.Unique{Key: "welcome ann"})
-	again, _ := client.Enqueue(ctx, SendEmail{To: "ann@example.com"}, kiln.Unique{Key: "welcome ann"})
-	other, _ := client.Enqueue(ctx, SendEmail{To: "bob@example.com"}, kiln.Unique{Key: "welcome bob"})
-
-	fmt.Println(again == first, other == first)
-	// Output: true false
+	results, err := client.EnqueueMany(ctx,
+		kiln.Spec{Args: SendInvoice{Number: 7}, Options: []kiln.InsertOption{kiln.Unique{Key: "7"}}},
+		kiln.Spec{Args: SendInvoice{Number: 8}, Options: []kiln.InsertOption{kiln.Unique{Key: "8"}}},
+		kiln.Spec{Args: SendInvoice{Number: 7}, Options: []kiln.InsertOption{kiln.Unique{Key: "7"}}},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, result := range results {
+		fmt.Println(result.ID, result.Duplicate)
+	}
+	// Output:
+	// 1 false
+	// 2 false
+	// 1 true
 }
 
 // Two jobs of the key run at once, the third waits for one of them.
@@ -264,12 +273,17 @@ func ExampleLimit() {
 	ctx := context.Background()
 	client := kiln.NewClient(memstore.New())
 
-	for id := range 3 {
-		client.Enqueue(ctx, ChargeCard{OrderID: id}, kiln.Limit{Key: "stripe", Max: 2})
+	for number := range 3 {
+		if _, err := client.Enqueue(ctx, SendInvoice{Number: number}, kiln.Limit{Key: "mail", Max: 2}); err != nil {
+			log.Fatal(err)
+		}
 	}
-	page, _ := client.List(ctx, kiln.JobQuery{State: kiln.Throttled})
-	for _, rec := range page.Records {
-		fmt.Println(rec.ID, rec.State, rec.LimitKey)
+	page, err := client.List(ctx, kiln.JobQuery{State: kiln.Throttled})
+	if err != nil {
+		log.Fatal(err)
 	}
-	// Output: 3 throttled stripe
+	for _, job := range page.Records {
+		fmt.Println(job.ID, job.State, job.LimitKey)
+	}
+	// Output: 3 throttled mail
 }
