@@ -146,7 +146,7 @@ func inserted(drafts []draft) []driver.Inserted {
 		d := &drafts[i]
 		out[i] = driver.Inserted{ID: d.id, State: d.state}
 		if d.keyed != nil {
-			out[i].Duplicate, out[i].Replaced = d.keyed.duplicate, d.keyed.replaced
+			out[i].Duplicate, out[i].Replaced = d.keyed.duplicate, d.keyed.merged.Replaced
 		}
 	}
 	return out
@@ -232,10 +232,14 @@ func (w *work) insert(drafts []draft) error {
 	if err := w.number(drafts); err != nil {
 		return err
 	}
-	if err := w.setRules(drafts); err != nil {
+	if err := w.resolve(drafts); err != nil {
 		return err
 	}
-	if err := w.resolve(drafts); err != nil {
+	// From here on nothing is refused.
+	if err := w.replaceHolders(drafts); err != nil {
+		return err
+	}
+	if err := w.setRules(drafts); err != nil {
 		return err
 	}
 	if err := w.insertPayloads(drafts); err != nil {

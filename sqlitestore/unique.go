@@ -16,8 +16,10 @@ type keyed struct {
 	newcomer storekit.Newcomer
 	// first is the position of the earlier draft of the same call that has the same key, below 0 if there is none.
 	first int
-	// duplicate says that the job is not inserted: the draft then has the id and the state of the job that holds the key.
-	duplicate, replaced bool
+	// duplicate says that the job is not inserted: the draft then has the id and the state of the job that holds the key, and merged
+	// says what becomes of that.
+	duplicate bool
+	merged    storekit.Merged
 }
 
 func draftKey(p *driver.InsertParams) *keyed {
@@ -40,7 +42,7 @@ type keyHolder struct{ id, expires int64 }
 // has to look at the job.
 func (h keyHolder) held(now int64) bool { return h.id != 0 && (h.expires == 0 || h.expires > now) }
 
-// meet finds the duplicates among the drafts of a call, and gives their values to the holders that take them.
+// meet finds the duplicates among the drafts of a call. It writes nothing.
 func (w *work) meet(drafts []draft) error {
 	var keys []any
 	firsts := map[string]int{}
@@ -50,7 +52,7 @@ func (w *work) meet(drafts []draft) error {
 			continue
 		}
 		first, ok := firsts[string(d.keyed.key)]
-		d.keyed.first, d.keyed.duplicate, d.keyed.replaced = -1, ok, false
+		d.keyed.first, d.keyed.duplicate, d.keyed.merged = -1, ok, storekit.Merged{}
 		if ok {
 			d.keyed.first = first
 		} else {
@@ -107,14 +109,29 @@ func (w *work) collide(d *draft, h keyHolder) error {
 		return nil // the window outlives the job
 	}
 	k.newcomer.RunAt = storekit.Instant(d.startAt)
-	merged := storekit.Merge(storekit.Holder{
+	k.merged = storekit.Merge(storekit.Holder{
 		State: l.state, RunAt: storekit.Instant(l.runAt), Limited: l.flags&flagLimit != 0, Granted: l.flags&flagGranted != 0,
 	}, k.newcomer, w.now)
-	d.state, k.replaced = merged.State, merged.Replaced
-	if !merged.Replaced {
-		return nil
+	d.state = k.merged.State
+	return nil
+}
+
+// replaceHolders gives the values of duplicates to the holders that take them.
+func (w *work) replaceHolders(drafts []draft) error {
+	for i := range drafts {
+		d := &drafts[i]
+		if d.keyed == nil || !d.keyed.merged.Replaced {
+			continue
+		}
+		l, ok, err := w.locate(d.id)
+		if err != nil || !ok {
+			return err
+		}
+		if err := w.replace(&l, d, d.keyed.merged); err != nil {
+			return err
+		}
 	}
-	return w.replace(&l, d, merged)
+	return nil
 }
 
 // replace gives the holder of a key the values of a duplicate.
