@@ -68,3 +68,36 @@ type Tuner interface {
 	// Tuning is asked once, when a server starts.
 	Tuning() Tuning
 }
+
+// FireResult is what became of one step of [BlockFirer].
+type FireResult struct {
+	// Jobs has one result per job of the step, in order.
+	Jobs []Inserted
+	// Err is what Fire would have returned: nil, ErrConflict, ErrNotFound, or why the jobs could not be inserted. The step then
+	// has changed nothing.
+	Err error
+}
+
+// BlockFirer is implemented by stores that can fire several recurring jobs in one transaction. Without it servers call Fire for
+// each.
+type BlockFirer interface {
+	// FireMany does Fire for each step and returns one result per step, in order. A step that conflicts or cannot be inserted
+	// leaves nothing behind and never stops the others. An error means that nothing is known of any of them.
+	FireMany(ctx context.Context, fires []Fire) ([]FireResult, error)
+}
+
+// ConsoleWrite is what one job's console is to gain.
+type ConsoleWrite struct {
+	Ref
+	Lines []string
+	// Progress is set when it is not negative.
+	Progress int
+}
+
+// ConsoleBatch is implemented by stores that can write many consoles in one transaction. Without it servers call WriteConsole for
+// each.
+type ConsoleBatch interface {
+	// WriteConsoles does WriteConsole for each and returns one error per write, in order: nil, or ErrLost for a write that came
+	// from a claim that no longer holds its job. The second error means that nothing is known of any of them.
+	WriteConsoles(ctx context.Context, writes []ConsoleWrite) ([]error, error)
+}

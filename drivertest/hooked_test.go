@@ -40,6 +40,13 @@ type hooked struct {
 	subscribe  func(context.Context, func(driver.Event)) error
 	inTx       func(context.Context, func(driver.Writer) error) error
 	check      func(context.Context) error
+
+	putRecurring func(context.Context, driver.Recurring) error
+	due          func(context.Context, int) ([]driver.Recurring, time.Time, error)
+	fire         func(context.Context, driver.Fire) ([]driver.Inserted, error)
+	fireMany     func(context.Context, []driver.Fire) ([]driver.FireResult, error)
+	writeConsole func(context.Context, driver.Ref, []string, int) error
+	logs         func(context.Context, int64, int64, int) ([]driver.LogLine, error)
 }
 
 // or is the hook, or the method when there is none.
@@ -148,4 +155,28 @@ func (h *hooked) InTx(ctx context.Context, fn func(driver.Writer) error) error {
 
 func (h *hooked) Check(ctx context.Context) error {
 	return or(h.check != nil, h.check, h.Store.Check)(ctx)
+}
+
+func (h *hooked) PutRecurring(ctx context.Context, r driver.Recurring) error {
+	return or(h.putRecurring != nil, h.putRecurring, h.Store.PutRecurring)(ctx, r)
+}
+
+func (h *hooked) Due(ctx context.Context, limit int) ([]driver.Recurring, time.Time, error) {
+	return or(h.due != nil, h.due, h.Store.Due)(ctx, limit)
+}
+
+func (h *hooked) Fire(ctx context.Context, f driver.Fire) ([]driver.Inserted, error) {
+	return or(h.fire != nil, h.fire, h.Store.Fire)(ctx, f)
+}
+
+func (h *hooked) FireMany(ctx context.Context, fires []driver.Fire) ([]driver.FireResult, error) {
+	return or(h.fireMany != nil, h.fireMany, h.Store.FireMany)(ctx, fires)
+}
+
+func (h *hooked) WriteConsole(ctx context.Context, ref driver.Ref, lines []string, progress int) error {
+	return or(h.writeConsole != nil, h.writeConsole, h.Store.WriteConsole)(ctx, ref, lines, progress)
+}
+
+func (h *hooked) Logs(ctx context.Context, id, after int64, limit int) ([]driver.LogLine, error) {
+	return or(h.logs != nil, h.logs, h.Store.Logs)(ctx, id, after, limit)
 }

@@ -58,16 +58,7 @@ var pending = []struct{ group, name, needs string }{
 	{"Rate", "Prune", "limits"},
 	{"Rate", "Invalid", "limits"},
 
-	{"Recurring", "Put", "recurring jobs"},
-	{"Recurring", "CAS", "recurring jobs"},
-	{"Recurring", "Remove", "recurring jobs"},
-	{"Recurring", "Due", "recurring jobs"},
-	{"Recurring", "Fire", "recurring jobs"},
-	{"Recurring", "FireEmpty", "recurring jobs"},
-	{"Recurring", "FireInvalid", "recurring jobs"},
-	{"Recurring", "FireDuplicate", "recurring jobs"},
-	{"Recurring", "FireConcurrent", "recurring jobs"},
-	{"Recurring", "Group", "recurring jobs"},
+	{"Recurring", "FireDuplicate", "unique keys"},
 
 	{"Coordinate", "Sweep/limits", "limits"},
 	{"Coordinate", "PromoteDeadline/limit", "limits"},
@@ -86,10 +77,4 @@ var pending = []struct{ group, name, needs string }{
 	{"Tx", "OwnWrites/unique", "unique keys"},
 	{"Tx", "Limit", "limits"},
 	{"Tx", "SealLimit", "limits"},
-
-	{"Console", "Fencing", "consoles"},
-	{"Console", "Order", "consoles"},
-	{"Console", "Attempts", "consoles"},
-	{"Console", "Progress", "consoles"},
-	{"Console", "Prune", "consoles"},
 }

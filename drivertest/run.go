@@ -53,13 +53,13 @@ func groups() []group {
 		{"Unique", nil},
 		{"Limits", nil},
 		{"Rate", nil},
-		{"Recurring", nil},
+		{"Recurring", slices.Concat(recurringCases(), fireCases())},
 		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases(), coordinateFlowCases())},
 		{"Admin", slices.Concat(adminCases(), adminFlowCases())},
 		{"Inspect", slices.Concat(listCases(), inspectCases(), inspectFlowCases())},
 		{"Notify", slices.Concat(notifyCases(), notifyFlowCases())},
 		{"Tx", slices.Concat(txCases(), txFlowCases())},
-		{"Console", nil},
+		{"Console", consoleCases()},
 	}
 }
 

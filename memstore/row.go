@@ -16,6 +16,8 @@ type row struct {
 	driver.Record
 	// deadline is when Promote ends the job if it still waits; zero is none.
 	deadline time.Time
+	// lines are its console, oldest first.
+	lines []driver.LogLine
 	// lane is set while the row is in the store, and so is batch for a member of one.
 	lane  *lane
 	batch *batch

@@ -15,8 +15,8 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, LimitReader, OutputReader and
-// Tuner.
+// Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer, LimitReader,
+// OutputReader and Tuner.
 type Store struct {
 	mu     sync.Mutex
 	clock  func() time.Time
@@ -41,6 +41,8 @@ type Store struct {
 
 	servers map[string]driver.ServerInfo
 	leases  map[string]lease
+	// recurring are the recurring jobs by id.
+	recurring map[string]driver.Recurring
 
 	// total is all that was ever counted: the minutes still kept, and folded.
 	total, folded counts
@@ -61,13 +63,14 @@ func Clock(now func() time.Time) Option {
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
-		clock:   time.Now,
-		rows:    make(map[int64]*row),
-		queues:  make(map[string]*queue),
-		batches: make(map[int64]*batch),
-		servers: make(map[string]driver.ServerInfo),
-		leases:  make(map[string]lease),
-		minutes: make(map[minute]*counts),
+		clock:     time.Now,
+		rows:      make(map[int64]*row),
+		queues:    make(map[string]*queue),
+		servers:   make(map[string]driver.ServerInfo),
+		leases:    make(map[string]lease),
+		recurring: make(map[string]driver.Recurring),
+		minutes:   make(map[minute]*counts),
+		batches:   make(map[int64]*batch),
 	}
 	for _, opt := range opts {
 		opt(s)

@@ -190,10 +190,11 @@ var mayScan = map[string]string{
 
 // boundedScans are statements that stop after a fixed number of rows.
 var boundedScans = map[string]string{
-	"counts":        "each count stops at the cap",
-	"batch_idle":    "an index of what should not be there, up to a limit",
-	"endings_next":  "the oldest ones in order, up to a limit",
-	"prune_batches": "an index of what is over, up to a limit",
+	"counts":         "each count stops at the cap",
+	"recurring_list": "it lists them all, for a page of theirs",
+	"batch_idle":     "an index of what should not be there, up to a limit",
+	"endings_next":   "the oldest ones in order, up to a limit",
+	"prune_batches":  "an index of what is over, up to a limit",
 }
 
 // TestPlans looks for statements that would read a growing table whole.
@@ -311,6 +312,13 @@ func fillForPlans(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var consoles []driver.ConsoleWrite
+	for _, job := range claimed {
+		consoles = append(consoles, driver.ConsoleWrite{Ref: job.Ref, Lines: make([]string, 5), Progress: 50})
+	}
+	if _, err := s.WriteConsoles(ctx, consoles); err != nil {
+		t.Fatal(err)
+	}
 	states := []driver.Outcome{{State: driver.Succeeded}, {State: driver.Deleted}, {State: driver.Failed, Reason: "permanent"}, {State: driver.Scheduled, Delay: 1e12, Reason: "retry"}}
 	outs := make([]driver.Outcome, len(claimed)-100)
 	for i := range outs {
@@ -319,6 +327,12 @@ func fillForPlans(t *testing.T, s *Store) {
 	}
 	if _, err := s.Finish(ctx, "a", outs); err != nil {
 		t.Fatal(err)
+	}
+	for i := range 500 {
+		r := driver.Recurring{ID: fmt.Sprint(i), Spec: "@daily", Location: "UTC", NextRunAt: storekit.Instant(int64(1 + i)), Paused: i%2 == 0}
+		if err := s.PutRecurring(ctx, r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	fillFlows(t, s, claimed[len(claimed)-100:])
 	for i := range 20 { // signals

@@ -13,8 +13,8 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, LimitReader,
-// OutputReader and Tuner.
+// Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer,
+// LimitReader, OutputReader and Tuner.
 type Store struct {
 	db     *sql.DB
 	prefix string
@@ -41,6 +41,8 @@ var (
 	_ driver.Notifier     = (*Store)(nil)
 	_ driver.Transactor   = (*Store)(nil)
 	_ driver.Console      = (*Store)(nil)
+	_ driver.ConsoleBatch = (*Store)(nil)
+	_ driver.BlockFirer   = (*Store)(nil)
 	_ driver.LimitReader  = (*Store)(nil)
 	_ driver.OutputReader = (*Store)(nil)
 	_ driver.Tuner        = (*Store)(nil)
