@@ -40,7 +40,7 @@ func coordinateFlowCases() []testCase {
 		{name: "Sweep/flows", pins: "Sweep finds nothing to do beside dependencies and batches in any state.", run: sweepFlows},
 		{name: "Prune/parents", pins: "A pruned parent is ErrNotFound for new jobs; its children keep its id, and pruned children leave the list of their parent.", run: pruneParents},
 		{name: "PromoteDeadline/dependents", pins: "A job that its deadline ends dooms and releases its dependents and leaves its batch, in the same call; an awaiting one is ended too.", run: deadlineDependents},
-		{name: "PruneBatches", pins: "Prune removes finished batches that have no members any more, each counts one; open and busy ones stay.", run: pruneBatches},
+		{name: "PruneBatches", pins: "Prune removes finished batches that have no members any more, once they are as old as a succeeded job may become, and each counts one; open and busy ones stay.", run: pruneBatches},
 	}
 }
 
@@ -248,11 +248,15 @@ func pruneBatches(e *env) {
 	e.end(e.running(inBatch(open)), driver.Succeeded)
 	e.seal(busy, done)
 	e.pass(10 * time.Millisecond)
+	empty := e.openBatch(driver.NewBatch{})
+	e.seal(empty)
+	eq(e, "rows pruned with retentions of an hour", e.prune(driver.PruneParams{Retention: driver.Retention{Succeeded: time.Hour, Deleted: time.Hour, Failed: -1}}), 0)
+	eq(e, "AfterBatch on an empty batch that has finished", e.insertAll(job(afterBatch(empty)))[0].State, driver.Enqueued)
 	total := 0
 	for range 3 {
 		total += e.prune(driver.PruneParams{})
 	}
-	eq(e, "rows pruned: two jobs and a batch", total, 3)
+	eq(e, "rows pruned: two jobs and two batches", total, 4)
 	if _, err := e.s.Batch(e.ctx, done); !errors.Is(err, driver.ErrNotFound) {
 		e.Errorf("Batch of a finished batch without members after three prunes: %v, want ErrNotFound", err)
 	}
