@@ -9,16 +9,22 @@ import (
 	"github.com/kilnjobs/kiln/memstore"
 )
 
+type BookInvoice struct {
+	Number int
+}
+
+func (BookInvoice) Kind() string { return "book_invoice" }
+
 // A job that waits for the success of another is deleted with it.
 func ExampleAfter() {
 	ctx := context.Background()
 	client := kiln.NewClient(memstore.New())
 
-	charge, err := client.Enqueue(ctx, SendInvoice{Number: 7})
+	charge, err := client.Enqueue(ctx, BookInvoice{Number: 7})
 	if err != nil {
 		log.Fatal(err)
 	}
-	next, err := client.Enqueue(ctx, SendInvoice{Number: 8}, kiln.After{charge})
+	next, err := client.Enqueue(ctx, BookInvoice{Number: 8}, kiln.After{charge})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,11 +50,11 @@ func ExampleAfterFinished() {
 	ctx := context.Background()
 	client := kiln.NewClient(memstore.New())
 
-	charge, err := client.Enqueue(ctx, SendInvoice{Number: 7})
+	charge, err := client.Enqueue(ctx, BookInvoice{Number: 7})
 	if err != nil {
 		log.Fatal(err)
 	}
-	next, err := client.Enqueue(ctx, SendInvoice{Number: 8}, kiln.AfterFinished{charge})
+	next, err := client.Enqueue(ctx, BookInvoice{Number: 8}, kiln.AfterFinished{charge})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -74,11 +80,11 @@ func ExampleAfterFailed() {
 	ctx := context.Background()
 	client := kiln.NewClient(memstore.New())
 
-	charge, err := client.Enqueue(ctx, SendInvoice{Number: 7})
+	charge, err := client.Enqueue(ctx, BookInvoice{Number: 7})
 	if err != nil {
 		log.Fatal(err)
 	}
-	next, err := client.Enqueue(ctx, SendInvoice{Number: 8}, kiln.AfterFailed{charge})
+	next, err := client.Enqueue(ctx, BookInvoice{Number: 8}, kiln.AfterFailed{charge})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -104,11 +110,11 @@ func ExampleAfterDeleted() {
 	ctx := context.Background()
 	client := kiln.NewClient(memstore.New())
 
-	charge, err := client.Enqueue(ctx, SendInvoice{Number: 7})
+	charge, err := client.Enqueue(ctx, BookInvoice{Number: 7})
 	if err != nil {
 		log.Fatal(err)
 	}
-	next, err := client.Enqueue(ctx, SendInvoice{Number: 8}, kiln.AfterDeleted{charge})
+	next, err := client.Enqueue(ctx, BookInvoice{Number: 8}, kiln.AfterDeleted{charge})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -134,9 +140,9 @@ func ExampleNeeds() {
 	client := kiln.NewClient(memstore.New())
 
 	var flow kiln.Flow
-	first := flow.Add(SendInvoice{Number: 1})
-	second := flow.Add(SendInvoice{Number: 2})
-	flow.Add(SendInvoice{Number: 3}, kiln.Needs{first, second})
+	first := flow.Add(BookInvoice{Number: 1})
+	second := flow.Add(BookInvoice{Number: 2})
+	flow.Add(BookInvoice{Number: 3}, kiln.Needs{first, second})
 	jobs, err := client.EnqueueMany(ctx, flow...)
 	if err != nil {
 		log.Fatal(err)
@@ -158,7 +164,7 @@ func ExampleAfterBatch() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := client.Enqueue(ctx, SendInvoice{Number: 8}, kiln.AfterBatch(batch))
+	report, err := client.Enqueue(ctx, BookInvoice{Number: 8}, kiln.AfterBatch(batch))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -188,7 +194,7 @@ func ExampleInBatch() {
 		log.Fatal(err)
 	}
 	for n := range 3 {
-		if _, err := client.Enqueue(ctx, SendInvoice{Number: n}, kiln.InBatch(batch)); err != nil {
+		if _, err := client.Enqueue(ctx, BookInvoice{Number: n}, kiln.InBatch(batch)); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -206,9 +212,9 @@ func ExampleClient_StartBatch() {
 
 	b := &kiln.Batch{Description: "invoices of May"}
 	for n := range 3 {
-		b.Add(SendInvoice{Number: n})
+		b.Add(BookInvoice{Number: n})
 	}
-	b.Then(SendInvoice{Number: 100})
+	b.Then(BookInvoice{Number: 100})
 	id, err := client.StartBatch(ctx, b)
 	if err != nil {
 		log.Fatal(err)
