@@ -3,18 +3,12 @@ package drivertest
 // pending lists the cases that are not written yet, with what each of them needs. Each appears as a skipped case, so that
 // nobody takes a store for complete that was never asked.
 var pending = []struct{ group, name, needs string }{
-	{"Insert", "States/parents", "parents"},
 	{"Insert", "States/limit", "limits"},
 	{"Insert", "LimitState", "limits"},
-	{"Insert", "Fields/parents", "parents"},
-	{"Insert", "Fields/batch", "batches"},
 	{"Insert", "Fields/limit", "limits"},
-	{"Insert", "Title/doomed", "parents"},
 
-	{"Claim", "OnlyEnqueued/awaiting", "parents"},
 	{"Claim", "OnlyEnqueued/throttled", "limits"},
 
-	{"Finish", "Stale/awaiting", "parents"},
 	{"Finish", "RetryNow/limit", "limits"},
 
 	{"Deps", "Resume/limit", "limits"},
@@ -66,35 +60,21 @@ var pending = []struct{ group, name, needs string }{
 
 	{"Recurring", "FireDuplicate", "unique keys"},
 
-	{"Coordinate", "Sweep/repairs", "parents, batches and limits"},
-	{"Coordinate", "Prune/parents", "parents"},
-	{"Coordinate", "PromoteDeadline/dependents", "parents, batches and limits"},
-	{"Coordinate", "PruneBatches", "batches"},
+	{"Coordinate", "Sweep/limits", "limits"},
+	{"Coordinate", "PromoteDeadline/limit", "limits"},
 
-	{"Admin", "FilterFields/batch", "batches"},
-	{"Admin", "Delete/awaiting", "parents"},
 	{"Admin", "Delete/throttled", "limits"},
 	{"Admin", "Requeue/limit", "limits"},
-	{"Admin", "RequeueSkips/awaiting", "parents"},
 	{"Admin", "RequeueSkips/throttled", "limits"},
 
-	{"Inspect", "JobsOrder/awaiting", "parents"},
 	{"Inspect", "JobsOrder/throttled", "limits"},
-	{"Inspect", "JobsFilter/batch", "batches"},
-	{"Inspect", "Counts/awaiting", "parents"},
 	{"Inspect", "Counts/throttled", "limits"},
-	{"Inspect", "DeletedStats/cascade", "parents"},
-	{"Inspect", "DeletedStats/doomed", "parents"},
 	{"Inspect", "Queues/throttled", "limits"},
 
-	{"Notify", "Finish/child", "parents"},
 	{"Notify", "Finish/limit", "limits"},
 
-	{"Tx", "Rollback/batch", "batches"},
 	{"Tx", "Rollback/unique", "unique keys"},
-	{"Tx", "OwnWrites", "parents and unique keys"},
-	{"Tx", "Batch", "batches"},
-	{"Tx", "NestedBatch", "batches"},
+	{"Tx", "OwnWrites/unique", "unique keys"},
 	{"Tx", "Limit", "limits"},
-	{"Tx", "SealLimit", "batches and limits"},
+	{"Tx", "SealLimit", "limits"},
 }
