@@ -55,6 +55,13 @@ var (
 		kiln.Timeout(time.Duration(0)), kiln.Tags([]string{}), kiln.Title(""), kiln.Meta(map[string]string{}), kiln.Deadline(time.Time{}),
 	}
 	_ = []kiln.HandleOption{kiln.Timeout(0), kiln.Backoff(nil)}
+
+	_ = []kiln.RecurringOption{
+		kiln.TZ(""), kiln.Misfire(uint8(0)), kiln.Overlap(false), kiln.Queue(""), kiln.Priority(0), kiln.MaxAttempts(0), kiln.Timeout(0),
+		kiln.Tags{}, kiln.Meta{},
+	}
+	_ = []kiln.Misfire{kiln.MisfireOnce, kiln.MisfireAll, kiln.MisfireSkip}
+	_ = kiln.RecurringSpec{ID: "", Spec: "", Args: kiln.Args(nil), Options: []kiln.RecurringOption{}}
 )
 
 // Client.
@@ -75,6 +82,16 @@ var (
 	_ func(*kiln.Client, context.Context, string) error                                                  = (*kiln.Client).ResumeQueue
 	_ func(*kiln.Client, context.Context, int64) (kiln.Record, error)                                    = (*kiln.Client).Get
 	_ func(*kiln.Client, context.Context, kiln.JobQuery) (kiln.Page, error)                              = (*kiln.Client).List
+)
+
+// Recurring jobs.
+var (
+	_ func(*kiln.Client, context.Context, string, string, kiln.Args, ...kiln.RecurringOption) error = (*kiln.Client).SetRecurring
+	_ func(*kiln.Client, context.Context, string, ...kiln.RecurringSpec) error                      = (*kiln.Client).SyncRecurring
+	_ func(*kiln.Client, context.Context, string) error                                             = (*kiln.Client).RemoveRecurring
+	_ func(*kiln.Client, context.Context, string) error                                             = (*kiln.Client).PauseRecurring
+	_ func(*kiln.Client, context.Context, string) error                                             = (*kiln.Client).ResumeRecurring
+	_ func(*kiln.Client, context.Context, string) (int64, error)                                    = (*kiln.Client).TriggerRecurring
 )
 
 // Backoff.
@@ -98,6 +115,8 @@ var (
 	_ func(*kiln.Job[task]) json.RawMessage                                               = (*kiln.Job[task]).Output
 	_ func(*kiln.Job[task], string, any) (bool, error)                                    = (*kiln.Job[task]).Param
 	_ func(*kiln.Job[task], context.Context, string, any) error                           = (*kiln.Job[task]).SetParam
+	_ func(*kiln.Job[task], string, ...any)                                               = (*kiln.Job[task]).Logf
+	_ func(*kiln.Job[task], int)                                                          = (*kiln.Job[task]).SetProgress
 	_ func(context.Context) (*kiln.Client, bool)                                          = kiln.ClientFrom
 	_ func(context.Context) (*kiln.RawJob, bool)                                          = kiln.JobFrom
 	_                                                                                     = kiln.Job[task]{
@@ -150,12 +169,6 @@ var apiToCome = map[string][]string{
 	},
 	"unique keys": {"Unique"},
 	"limits":      {"Limit"},
-	"recurring jobs": {
-		"Misfire", "MisfireOnce", "MisfireAll", "MisfireSkip", "RecurringSpec", "RecurringOption", "TZ", "Overlap",
-		"Client.SetRecurring", "Client.SyncRecurring", "Client.RemoveRecurring", "Client.PauseRecurring", "Client.ResumeRecurring",
-		"Client.TriggerRecurring",
-	},
-	"the console": {"Job.Logf", "Job.SetProgress"},
 }
 
 // exported returns the package's exported identifiers, methods as Type.Method.
