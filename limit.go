@@ -47,6 +47,8 @@ func (l Limit) insert(d *draft) error {
 	return nil
 }
 
+func (l Limit) recurring(d *recurringDraft) error { return l.insert(&d.draft) }
+
 // setLimit writes the rule into the job, when its kind is known.
 func (d *draft) setLimit() {
 	l := d.limit

@@ -16,6 +16,8 @@ const (
 	maxQueue    = 64
 	maxKind     = 128
 	maxLimitKey = 200
+	// maxRecurring is for ids and groups.
+	maxRecurring = 200
 )
 
 // checkQueue checks a queue's name.

@@ -10,23 +10,23 @@ import (
 
 // The samples about unique keys and limits.
 
-// SendReport is a job of the samples.
-type SendReport struct{ Version int }
+// WeeklyReport is a job of the samples.
+type WeeklyReport struct{ Version int }
 
-func (SendReport) Kind() string { return "send_report" }
+func (WeeklyReport) Kind() string { return "weekly_report" }
 
 func TestSampleUnique(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		ctx, client, key := t.Context(), r.client, "weekly"
 		var ran []int
-		kiln.Handle(r.mux, func(_ context.Context, j *kiln.Job[SendReport]) error {
+		kiln.Handle(r.mux, func(_ context.Context, j *kiln.Job[WeeklyReport]) error {
 			ran = append(ran, j.Args.Version)
 			return nil
 		})
 
-		first, _ := client.Enqueue(ctx, SendReport{1}, kiln.Unique{Key: key})
-		again, _ := client.Enqueue(ctx, SendReport{2}, kiln.Unique{Key: key})
-		replaced, _ := client.Enqueue(ctx, SendReport{3}, kiln.Unique{Key: key, Replace: true})
+		first, _ := client.Enqueue(ctx, WeeklyReport{1}, kiln.Unique{Key: key})
+		again, _ := client.Enqueue(ctx, WeeklyReport{2}, kiln.Unique{Key: key})
+		replaced, _ := client.Enqueue(ctx, WeeklyReport{3}, kiln.Unique{Key: key, Replace: true})
 
 		if again != first || replaced != first {
 			t.Errorf("jobs %d, %d and %d, want one", first, again, replaced)
@@ -36,14 +36,14 @@ func TestSampleUnique(t *testing.T) {
 		if len(ran) != 1 || ran[0] != 3 {
 			t.Errorf("ran with %v, want the latest data once", ran)
 		}
-		next, err := client.Enqueue(ctx, SendReport{4}, kiln.Unique{Key: key, For: 10 * time.Minute})
+		next, err := client.Enqueue(ctx, WeeklyReport{4}, kiln.Unique{Key: key, For: 10 * time.Minute})
 		if err != nil || next == first {
 			t.Errorf("the key is not released: %d, %v", next, err)
 		}
 		pass(time.Minute)
-		inside, _ := client.Enqueue(ctx, SendReport{5}, kiln.Unique{Key: key, For: 10 * time.Minute})
+		inside, _ := client.Enqueue(ctx, WeeklyReport{5}, kiln.Unique{Key: key, For: 10 * time.Minute})
 		pass(10 * time.Minute)
-		behind, _ := client.Enqueue(ctx, SendReport{6}, kiln.Unique{Key: key, For: 10 * time.Minute})
+		behind, _ := client.Enqueue(ctx, WeeklyReport{6}, kiln.Unique{Key: key, For: 10 * time.Minute})
 		if inside != next || behind == next {
 			t.Errorf("jobs %d, %d inside of the window and %d behind it", next, inside, behind)
 		}
@@ -54,13 +54,13 @@ func TestSampleDebounce(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		ctx, client, key, d := t.Context(), r.client, "reindex", 30*time.Second
 		var ran []int
-		kiln.Handle(r.mux, func(_ context.Context, j *kiln.Job[SendReport]) error {
+		kiln.Handle(r.mux, func(_ context.Context, j *kiln.Job[WeeklyReport]) error {
 			ran = append(ran, j.Args.Version)
 			return nil
 		})
 		r.start(kiln.ServerConfig{})
 		for n := range 10 {
-			if _, err := client.Enqueue(ctx, SendReport{n}, kiln.Unique{Key: key, Debounce: d}); err != nil {
+			if _, err := client.Enqueue(ctx, WeeklyReport{n}, kiln.Unique{Key: key, Debounce: d}); err != nil {
 				t.Fatal(err)
 			}
 			pass(10 * time.Second)

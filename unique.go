@@ -1,9 +1,10 @@
 package kiln
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"time"
+
+	"github.com/kilnjobs/kiln/internal/engine"
 )
 
 // Unique lets at most one job hold a key at a time. A job whose key is held is not inserted: Enqueue returns the id of the holder, and
@@ -40,19 +41,10 @@ func (d *draft) setUnique() {
 	if len(key) == 0 {
 		key = d.Args
 	}
-	d.UniqueKey = uniqueKey(d.Kind, key)
+	d.UniqueKey = engine.UniqueKey(d.Kind, key)
 	d.UniqueFor, d.UniqueReplace = max(u.For, 0), u.Replace
 	if u.Debounce > 0 {
 		d.UniqueDebounce = u.Debounce
 		d.Delay, d.RunAt = u.Debounce, time.Time{}
 	}
-}
-
-// uniqueKey is what a store keeps of a key: a hash, so that keys may have any length.
-func uniqueKey(kind string, key []byte) []byte {
-	h := sha256.New()
-	h.Write([]byte(kind))
-	h.Write([]byte{0})
-	h.Write(key)
-	return h.Sum(nil)[:16]
 }

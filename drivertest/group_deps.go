@@ -378,10 +378,10 @@ func depsPrunedMember(e *env) {
 	e.gone("the pruned member", j.ID)
 	e.released(then, driver.Enqueued)
 	e.released(last, driver.Enqueued)
-	if b, err := e.s.Batch(e.ctx, outer); err == nil {
-		e.between("FinishedAt", b.FinishedAt, before, e.now())
-		eq(e, "Total", b.Total, 0)
-	}
+	e.finished("without the pruned member", inner, outer)
+	e.between("FinishedAt", e.batch(outer).FinishedAt, before, e.now())
+	eq(e, "Total", e.batch(inner).Total, 1)
+	eq(e, "Counts", len(e.batch(inner).Counts), 0)
 	e.sound("afterwards")
 }
 

@@ -45,20 +45,20 @@ type group struct {
 // groups lists all groups in the order in which they run.
 func groups() []group {
 	return []group{
-		{"Insert", slices.Concat(insertCases(), limitedInsertCases())},
-		{"Claim", slices.Concat(claimCases(), limitedClaimCases())},
-		{"Finish", slices.Concat(finishCases(), limitedFinishCases())},
-		{"Deps", depsCases()},
-		{"Batch", batchCases()},
-		{"Unique", uniqueCases()},
+		{"Insert", slices.Concat(insertCases(), insertFlowCases(), limitedInsertCases())},
+		{"Claim", slices.Concat(claimCases(), claimFlowCases(), limitedClaimCases())},
+		{"Finish", slices.Concat(finishCases(), finishFlowCases(), limitedFinishCases())},
+		{"Deps", slices.Concat(depsCases(), depsLimitedCases())},
+		{"Batch", slices.Concat(batchCases(), batchLimitedCases())},
+		{"Unique", slices.Concat(uniqueCases(), uniqueFlowCases())},
 		{"Limits", limitCases()},
 		{"Rate", rateCases()},
-		{"Recurring", slices.Concat(recurringCases(), fireCases())},
-		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
-		{"Admin", slices.Concat(adminCases(), limitedAdminCases())},
-		{"Inspect", slices.Concat(listCases(), inspectCases(), limitedInspectCases())},
-		{"Notify", slices.Concat(notifyCases(), limitedNotifyCases())},
-		{"Tx", slices.Concat(txCases(), limitedTxCases())},
+		{"Recurring", slices.Concat(recurringCases(), fireCases(), fireLimitedCases())},
+		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases(), coordinateFlowCases(), coordinateLimitedCases())},
+		{"Admin", slices.Concat(adminCases(), adminFlowCases(), limitedAdminCases())},
+		{"Inspect", slices.Concat(listCases(), inspectCases(), inspectFlowCases(), limitedInspectCases())},
+		{"Notify", slices.Concat(notifyCases(), notifyFlowCases(), limitedNotifyCases())},
+		{"Tx", slices.Concat(txCases(), txFlowCases(), limitedTxCases(), txLimitedFlowCases())},
 		{"Console", consoleCases()},
 	}
 }

@@ -152,12 +152,16 @@ func (c *change) finishBatches() {
 	}
 }
 
-// pruneBatches removes up to limit finished batches without members, inner ones before those around them.
-func (s *Store) pruneBatches(limit int) int {
+// pruneBatches removes up to limit batches without members that finished long enough ago, inner ones before those around them.
+func (c *change) pruneBatches(keep time.Duration, limit int) int {
 	n := 0
+	if keep < 0 {
+		return 0
+	}
+	s := c.Store
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(s.batches))) {
 		b := s.batches[id]
-		if n == limit || b.FinishedAt.IsZero() || b.members > 0 || b.kept > 0 {
+		if n == limit || b.FinishedAt.IsZero() || b.members > 0 || b.kept > 0 || c.now.Sub(b.FinishedAt) < keep {
 			continue
 		}
 		delete(s.batches, id)

@@ -20,7 +20,7 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 	defer s.mu.Unlock()
 	limit := storekit.OrDefault(p.Limit, 1000)
 	c := s.change(now)
-	n := c.pruneRows(p.Retention, limit) + s.pruneBatches(limit)
+	n := c.pruneRows(p.Retention, limit) + c.pruneBatches(storekit.BatchRetention(p.Retention), limit)
 	if s.settled(now) {
 		n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
 	}

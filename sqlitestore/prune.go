@@ -22,7 +22,7 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 		if err != nil {
 			return err
 		}
-		batches, err := w.pruneBatches(limit)
+		batches, err := w.pruneBatches(storekit.BatchRetention(p.Retention), limit)
 		if err != nil {
 			return err
 		}
@@ -173,10 +173,13 @@ func (w *work) dropFlows(p *prunedFlows, state driver.State) error {
 	return nil
 }
 
-// pruneBatches removes up to limit finished batches without members, once what has been pruned is counted.
-func (w *work) pruneBatches(limit int64) (int64, error) {
+// pruneBatches removes up to limit batches without members that finished long enough ago, once what has been pruned is counted.
+func (w *work) pruneBatches(keep time.Duration, limit int64) (int64, error) {
 	if err := w.settleEnded(); err != nil {
 		return 0, err
 	}
-	return w.affect("prune_batches", limit)
+	if keep < 0 {
+		return 0, nil
+	}
+	return w.affect("prune_batches", storekit.Micros(w.now.Add(-keep)), limit)
 }

@@ -259,7 +259,7 @@ create table {prefix}batches (
 create index {prefix}batches_parent on {prefix}batches (parent, id) where parent > 0;
 create index {prefix}batches_idle on {prefix}batches (id)
     where sealed = 1 and finished_at = 0 and live = 0 and nested = nested_finished;
-create index {prefix}batches_over on {prefix}batches (id) where finished_at > 0 and members = 0;
+create index {prefix}batches_over on {prefix}batches (finished_at, id) where finished_at > 0 and members = 0;
 
 create table {prefix}recurring (
     id            text    not null primary key,

@@ -54,6 +54,6 @@ where l.flags & ?2 <> 0 and j.batch_id in (select value from json_each(?1)) grou
 -- name: prune_batches
 -- Inner ones first: what holds another that still exists stays for a later call.
 delete from {prefix}batches where id in (
-    select b.id from {prefix}batches b where b.finished_at > 0 and b.members = 0
+    select b.id from {prefix}batches b where b.finished_at > 0 and b.members = 0 and b.finished_at <= ?1
         and not exists (select 1 from {prefix}batches c where c.parent = b.id and c.parent > 0)
-    order by b.id limit ?1);
+    order by b.finished_at, b.id limit ?2);

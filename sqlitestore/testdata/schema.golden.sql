@@ -298,7 +298,7 @@ CREATE INDEX kiln_awaiting_queue on kiln_awaiting (queue, id);
 CREATE INDEX kiln_batches_idle on kiln_batches (id)
     where sealed = 1 and finished_at = 0 and live = 0 and nested = nested_finished;
 
-CREATE INDEX kiln_batches_over on kiln_batches (id) where finished_at > 0 and members = 0;
+CREATE INDEX kiln_batches_over on kiln_batches (finished_at, id) where finished_at > 0 and members = 0;
 
 CREATE INDEX kiln_batches_parent on kiln_batches (parent, id) where parent > 0;
 
