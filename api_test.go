@@ -57,6 +57,13 @@ var (
 		kiln.AfterBatch(int64(0)), kiln.InBatch(int64(0)), kiln.Needs([]int{}),
 	}
 	_ = []kiln.HandleOption{kiln.Timeout(0), kiln.Backoff(nil)}
+
+	_ = []kiln.RecurringOption{
+		kiln.TZ(""), kiln.Misfire(uint8(0)), kiln.Overlap(false), kiln.Queue(""), kiln.Priority(0), kiln.MaxAttempts(0), kiln.Timeout(0),
+		kiln.Tags{}, kiln.Meta{},
+	}
+	_ = []kiln.Misfire{kiln.MisfireOnce, kiln.MisfireAll, kiln.MisfireSkip}
+	_ = kiln.RecurringSpec{ID: "", Spec: "", Args: kiln.Args(nil), Options: []kiln.RecurringOption{}}
 )
 
 // Flows and batches.
@@ -95,6 +102,16 @@ var (
 	_ func(*kiln.Client, context.Context, kiln.JobQuery) (kiln.Page, error)                              = (*kiln.Client).List
 )
 
+// Recurring jobs.
+var (
+	_ func(*kiln.Client, context.Context, string, string, kiln.Args, ...kiln.RecurringOption) error = (*kiln.Client).SetRecurring
+	_ func(*kiln.Client, context.Context, string, ...kiln.RecurringSpec) error                      = (*kiln.Client).SyncRecurring
+	_ func(*kiln.Client, context.Context, string) error                                             = (*kiln.Client).RemoveRecurring
+	_ func(*kiln.Client, context.Context, string) error                                             = (*kiln.Client).PauseRecurring
+	_ func(*kiln.Client, context.Context, string) error                                             = (*kiln.Client).ResumeRecurring
+	_ func(*kiln.Client, context.Context, string) (int64, error)                                    = (*kiln.Client).TriggerRecurring
+)
+
 // Backoff.
 var (
 	_ func(int, error) time.Duration                  = kiln.Backoff(nil)
@@ -116,6 +133,8 @@ var (
 	_ func(*kiln.Job[task]) json.RawMessage                                               = (*kiln.Job[task]).Output
 	_ func(*kiln.Job[task], string, any) (bool, error)                                    = (*kiln.Job[task]).Param
 	_ func(*kiln.Job[task], context.Context, string, any) error                           = (*kiln.Job[task]).SetParam
+	_ func(*kiln.Job[task], string, ...any)                                               = (*kiln.Job[task]).Logf
+	_ func(*kiln.Job[task], int)                                                          = (*kiln.Job[task]).SetProgress
 	_ func(context.Context) (*kiln.Client, bool)                                          = kiln.ClientFrom
 	_ func(context.Context) (*kiln.RawJob, bool)                                          = kiln.JobFrom
 	_                                                                                     = kiln.Job[task]{
@@ -163,12 +182,6 @@ var (
 var apiToCome = map[string][]string{
 	"unique keys": {"Unique"},
 	"limits":      {"Limit"},
-	"recurring jobs": {
-		"Misfire", "MisfireOnce", "MisfireAll", "MisfireSkip", "RecurringSpec", "RecurringOption", "TZ", "Overlap",
-		"Client.SetRecurring", "Client.SyncRecurring", "Client.RemoveRecurring", "Client.PauseRecurring", "Client.ResumeRecurring",
-		"Client.TriggerRecurring",
-	},
-	"the console": {"Job.Logf", "Job.SetProgress"},
 }
 
 // exported returns the package's exported identifiers, methods as Type.Method.

@@ -25,6 +25,11 @@ type Spec struct {
 
 // params turns args and options into a job for the store.
 func params(args Args, opts []InsertOption) (driver.InsertParams, error) {
+	return build(args, func(d *draft) error { return d.apply(opts) })
+}
+
+// build turns args, their own options and those of a call into a job for the store.
+func build(args Args, options func(*draft) error) (driver.InsertParams, error) {
 	if isNil(args) {
 		return driver.InsertParams{}, fmt.Errorf("%w: Args is nil", ErrInvalid)
 	}
@@ -39,7 +44,7 @@ func params(args Args, opts []InsertOption) (driver.InsertParams, error) {
 			return driver.InsertParams{}, fmt.Errorf("job of kind %s: InsertOptions: %w", d.Kind, err)
 		}
 	}
-	if err := d.apply(opts); err != nil {
+	if err := options(&d); err != nil {
 		return driver.InsertParams{}, fmt.Errorf("job of kind %s: %w", d.Kind, err)
 	}
 	if a, ok := args.(interface{ Title() string }); ok && !d.titled {

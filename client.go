@@ -12,6 +12,8 @@ import (
 type Client struct {
 	store   driver.Store
 	enqueue EnqueueFunc
+	// plain says that there is no middleware.
+	plain bool
 }
 
 // EnqueueFunc inserts jobs through w and returns one result per job, in order.
@@ -29,13 +31,13 @@ func NewClient(s driver.Store, mw ...EnqueueMiddleware) *Client {
 	enqueue := func(ctx context.Context, w driver.Writer, jobs []driver.InsertParams) ([]driver.Inserted, error) {
 		return w.Insert(ctx, jobs)
 	}
-	chain := EnqueueFunc(enqueue)
+	chain, plain := EnqueueFunc(enqueue), true
 	for i := len(mw) - 1; i >= 0; i-- {
 		if mw[i] != nil {
-			chain = mw[i](chain)
+			chain, plain = mw[i](chain), false
 		}
 	}
-	return &Client{store: s, enqueue: chain}
+	return &Client{store: s, enqueue: chain, plain: plain}
 }
 
 // Store returns the store that the client works on.

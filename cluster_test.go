@@ -515,7 +515,7 @@ func TestIdleServerIsQuiet(t *testing.T) {
 				if n := calls("Claim") + calls("Promote"); n > 3600*11/10 {
 					t.Errorf("%d claims and promotions in an idle hour", n)
 				}
-				for m, most := range map[string]int{"Heartbeat": 721, "Lead": 800, "Sweep": 4000, "Prune": 67, "Orphans": 760, "Finish": 0, "Subscribe": 0} {
+				for m, most := range map[string]int{"Heartbeat": 721, "Lead": 800, "Sweep": 4000, "Due": 4000, "Prune": 67, "Orphans": 760, "Finish": 0, "Subscribe": 0} {
 					if n := calls(m); n > most {
 						t.Errorf("%s: %d calls in an idle hour, more than %d", m, n, most)
 					}

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/internal/engine"
 )
 
 // Job is a job as its handler sees it. It is a copy: changing fields changes nothing in the store.
 //
 // A Job can also be built by hand, with field names, to call a handler in a test. It then works without a server: SetParam
-// changes only Meta, and output stays in memory.
+// changes only Meta, and output, lines and progress stay in memory.
 type Job[T any] struct {
 	// ID is the job's id in the store.
 	ID int64
@@ -54,8 +55,13 @@ type run struct {
 	// raw is the form that middleware sees, nil for a job built by hand.
 	raw *RawJob
 
+	// ctx is the context of the run, by which its console is found; nil for a job built by hand.
+	ctx context.Context
+
 	mu     sync.Mutex
 	output json.RawMessage
+	// kept is the console of a job without a server.
+	kept *engine.Console
 }
 
 // state returns the part shared by the job's forms, made at the first call for a job built by hand. Such a job is for one
@@ -171,6 +177,36 @@ func (c *Client) outputs(ctx context.Context, ids []int64) (map[int64][]byte, er
 	return outputs, nil
 }
 
+// Logf writes a line to the job's console, where people see it while the job runs and after. It never fails and never waits: a server
+// writes what its jobs have said a few times a second, and the rest when the handler returns. Of each attempt the first 1000 lines
+// are kept, of each line the first 4 KiB; a line break at the end is dropped. On a store without consoles it does nothing.
+func (j *Job[T]) Logf(format string, args ...any) {
+	if c := j.state().console(); c != nil {
+		c.Add(fmt.Sprintf(format, args...))
+	}
+}
+
+// SetProgress tells how far the job has come, in percent, clamped to 0 to 100. The last value counts, and stays with the job across
+// attempts until another one is told. Like Logf it never fails and never waits.
+func (j *Job[T]) SetProgress(percent int) {
+	if c := j.state().console(); c != nil {
+		c.SetProgress(percent)
+	}
+}
+
+// console is where the job's lines go, nil where none are kept.
+func (r *run) console() *engine.Console {
+	if r.client != nil {
+		return engine.ConsoleOf(r.ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == nil {
+		r.kept = engine.NewConsole()
+	}
+	return r.kept
+}
+
 // invocation is everything that one run of a handler needs from the root package, in one piece.
 type invocation struct {
 	raw RawJob
@@ -187,7 +223,7 @@ func invoke(ctx context.Context, c *Client, job *driver.Job) *invocation {
 			BatchID: job.BatchID, RecurringID: job.RecurringID, Parents: job.Parents,
 			Meta: job.Meta, Tags: job.Tags, Title: job.Title, Args: json.RawMessage(job.Args),
 		},
-		run: run{client: c, ref: job.Ref},
+		run: run{client: c, ref: job.Ref, ctx: ctx},
 	}
 	v.raw.run, v.run.raw = &v.run, &v.raw
 	v.ctx = jobContext{Context: ctx, client: c, job: &v.raw}

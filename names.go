@@ -15,6 +15,8 @@ const (
 	maxMetaLen = 64
 	maxQueue   = 64
 	maxKind    = 128
+	// maxRecurring is for ids and groups.
+	maxRecurring = 200
 )
 
 // checkQueue checks a queue's name.

@@ -83,6 +83,10 @@ func (s *Server) ID() string {
 
 func (s *Server) engineConfig() engine.Config {
 	c := s.cfg
+	var enqueue EnqueueFunc
+	if !s.client.plain {
+		enqueue = s.client.enqueue
+	}
 	return engine.Config{
 		Store: s.client.store, ID: s.id, Host: c.Name, Version: version(), PID: os.Getpid(),
 		Kinds: s.kinds, Pools: enginePools(c.Pools),
@@ -90,7 +94,7 @@ func (s *Server) engineConfig() engine.Config {
 		ShutdownTimeout: c.ShutdownTimeout, KillGrace: c.KillGrace,
 		HeartbeatInterval: c.HeartbeatInterval, DeadAfter: c.DeadAfter, LeaderTTL: c.LeaderTTL,
 		Retention: c.Retention, DisableMaintenance: c.DisableMaintenance, Logger: c.Logger,
-		Handler:     s.runner,
+		Handler: s.runner, Enqueue: enqueue,
 		Causes:      engine.Causes{Timeout: ErrTimeout, Canceled: ErrCanceled, Shutdown: ErrShutdown, Lost: ErrLost},
 		RescueDelay: func(attempt int) time.Duration { return defaultBackoff(attempt, nil) },
 	}

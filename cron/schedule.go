@@ -77,3 +77,6 @@ func (s *Schedule) next(t time.Time) (next time.Time, steps int) {
 	}
 	return next, steps
 }
+
+// Interval reports whether this is an @every schedule, whose times depend on the one before and on nothing else.
+func (s *Schedule) Interval() bool { return s.every > 0 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,19 +20,36 @@ import (
 // and, after each operation, everything that can be read. The input is the script: each byte is a choice. The store has to take
 // its time from now, as with [RunClock]; it is empty when open returns it, and belongs to one input.
 //
-// Without -fuzz it tries a fixed set of scripts and those in the corpus of the calling test. What the contract leaves open is
+// Without -fuzz it tries a fixed set of scripts and those in the corpus of the calling test; KILN_MODEL_SCRIPTS=n tries n of them and
+// KILN_MODEL_FIRST=k begins with the k-th, which gets through many more of them than fuzzing, whose instrumentation slows down databases that run
+// in the process. What the contract leaves open is
 // not compared: ids as such, the numbers of console lines, whether a limited job is reported throttled before it is admitted, and
 // how much of a long chain of dependents one call settles: both stores are swept until nothing is left after each operation.
 func FuzzModel(f *testing.F, open func(t *testing.T, now func() time.Time) driver.Store) {
 	f.Helper()
-	for seed := range uint64(modelScripts) {
-		f.Add(script(seed))
+	first := setting(f, "KILN_MODEL_FIRST", 0)
+	for seed := range setting(f, "KILN_MODEL_SCRIPTS", modelScripts) {
+		f.Add(script(first + seed))
 	}
 	f.Fuzz(func(t *testing.T, input []byte) { runModel(t, input, open) })
 }
 
 // modelScripts is how many fixed scripts there are.
 const modelScripts = 60
+
+// setting reads a number from the environment.
+func setting(tb testing.TB, name string, otherwise uint64) uint64 {
+	tb.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
 
 // script is a random input that is the same each time.
 func script(seed uint64) []byte {

@@ -45,6 +45,7 @@ func (s *Server) checkOutbox() error {
 			}
 		}
 	}
+	pending, bytes = pending+s.outbox.held, bytes+s.outbox.heldBytes
 	if pending != s.outbox.pending || bytes != s.outbox.bytes {
 		return fmt.Errorf("%d outcomes of %d bytes wait, counted are %d of %d", pending, bytes, s.outbox.pending, s.outbox.bytes)
 	}

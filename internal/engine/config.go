@@ -34,6 +34,8 @@ type Config struct {
 	Handler Handler
 	// Causes end the contexts of running jobs.
 	Causes Causes
+	// Enqueue, when not nil, is what every insert goes through on its way to a writer, those of recurring jobs included.
+	Enqueue func(ctx context.Context, w driver.Writer, jobs []driver.InsertParams) ([]driver.Inserted, error)
 	// RescueDelay is how long a job waits that was rescued twice in a row.
 	RescueDelay func(attempt int) time.Duration
 

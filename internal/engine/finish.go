@@ -25,7 +25,9 @@ type outbox struct {
 	shards []*flusher
 	// pending and bytes measure what waits or is being written.
 	pending, bytes int
-	full           bool
+	// held and heldBytes are the part of it that waits for something else to be written first.
+	held, heldBytes int
+	full            bool
 }
 
 type entry struct {
@@ -49,14 +51,26 @@ func newOutbox(s *Server, shards int) *outbox {
 }
 
 // add queues an outcome. The caller holds the server's lock.
-func (o *outbox) add(r *Run, out driver.Outcome, now time.Time) {
+func (o *outbox) add(r *Run, out driver.Outcome, now time.Time) { o.send(o.hold(r, out, now)) }
+
+// hold takes an outcome in that is not to be written yet, until send. The caller holds the server's lock.
+func (o *outbox) hold(r *Run, out driver.Outcome, now time.Time) entry {
 	r.phase = ended
 	e := entry{run: r, out: out, at: now}
-	f := o.shards[uint64(out.ID)%uint64(len(o.shards))]
-	f.waiting = append(f.waiting, e)
 	o.pending++
 	o.bytes += e.size()
+	o.held++
+	o.heldBytes += e.size()
 	o.full = o.full || o.pending >= maxPending || o.bytes >= maxPendingBytes
+	return e
+}
+
+// send queues an outcome that was held. The caller holds the server's lock.
+func (o *outbox) send(e entry) {
+	o.held--
+	o.heldBytes -= e.size()
+	f := o.shards[uint64(e.out.ID)%uint64(len(o.shards))]
+	f.waiting = append(f.waiting, e)
 	f.wake.Set()
 }
 

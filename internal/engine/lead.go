@@ -83,9 +83,10 @@ func (l *leader) soon(now time.Time) {
 // one may have found the lease run out just before. The caller holds the lock.
 func (s *Server) renewed(won bool, now time.Time) {
 	if won {
-		s.rescuer.dueAt = time.Time{}
+		s.rescuer.dueAt, s.recurrer.dueAt = time.Time{}, time.Time{}
 	}
 	s.rescuer.renewed(now)
+	s.recurrer.wake.Set()
 	for _, c := range s.chores {
 		if won {
 			c.dueAt = time.Time{}

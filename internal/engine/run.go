@@ -47,6 +47,8 @@ type Run struct {
 	heap int
 	// goroutine is the id of the goroutine that runs it, to find its stack.
 	goroutine atomic.Uint64
+	// console is what the handler says, nil until it says something. The lock of the server's consoles guards it.
+	console *Console
 	// beat is the number of the last heartbeat whose answer listed it.
 	beat uint64
 }
@@ -61,6 +63,7 @@ func (r *Run) Context() context.Context { return &r.ctx }
 // none needs a timer of its own.
 type runContext struct {
 	context.Context
+	run      *Run
 	deadline time.Time
 	timeout  error
 	cancel   context.CancelCauseFunc
@@ -116,7 +119,7 @@ func (s *Server) start(r *Run, now time.Time) {
 	r.pool.running++
 	s.running++
 	inner, cancel := context.WithCancelCause(s.base)
-	r.ctx = runContext{Context: inner, timeout: s.cfg.Causes.Timeout, cancel: cancel}
+	r.ctx = runContext{Context: inner, run: r, timeout: s.cfg.Causes.Timeout, cancel: cancel}
 	if limit := s.cfg.Handler.Timeout(&r.job); limit > 0 {
 		limit = max(limit, time.Millisecond)
 		r.ctx.deadline = now.Add(limit)
@@ -144,9 +147,14 @@ func (r *Run) End(out driver.Outcome) (next *Run) {
 	case r.lost && out.State != driver.Succeeded:
 		s.doubt = true
 		s.table.remove(r)
+		s.consoles.drop(r)
 	default:
 		out.Ref = r.job.Ref
-		s.outbox.add(r, out, now)
+		// What the handler said last is written first: once its outcome is, the job takes no more.
+		hold := func() entry { return s.outbox.hold(r, out, now) }
+		if !s.consoles.closing(r, hold) {
+			s.outbox.send(hold())
+		}
 	}
 	if s.stopping {
 		s.stopper.wake.Set()

@@ -45,6 +45,8 @@ type Server struct {
 	promoter  *promoter
 	leader    *leader
 	rescuer   *rescuer
+	recurrer  *recurrer
+	consoles  *consoles
 	chores    []*chore
 	stopper   *stopper
 }
@@ -70,6 +72,8 @@ func New(cfg Config) *Server {
 	s.promoter = &promoter{s: s, wake: newSignal(), failing: backoff{least: 100 * time.Millisecond, most: 5 * time.Second}}
 	s.leader = &leader{s: s, wake: newSignal()}
 	s.rescuer = &rescuer{s: s, wake: newSignal()}
+	s.recurrer = newRecurrer(s)
+	s.consoles = newConsoles(s)
 	s.chores = []*chore{newSweep(s), newPrune(s)}
 	s.stopper = &stopper{s: s, wake: newSignal(), done: make(chan struct{})}
 	for _, pc := range cfg.Pools {
@@ -94,7 +98,7 @@ func lanes(n, otherwise int) int {
 
 // Loops returns every loop of the server.
 func (s *Server) Loops() []Loop {
-	loops := []Loop{s.heartbeat, s.expiry, s.promoter, s.leader, s.rescuer, s.stopper}
+	loops := []Loop{s.heartbeat, s.expiry, s.promoter, s.leader, s.rescuer, s.recurrer, s.consoles, s.stopper}
 	for _, c := range s.chores {
 		loops = append(loops, c)
 	}

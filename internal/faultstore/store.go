@@ -17,7 +17,7 @@ var Methods = []string{
 	"Now", "Lead", "Resign", "Promote", "Orphans", "Sweep", "Prune", "Due", "Fire",
 	"Delete", "Requeue", "PauseQueue", "Recurring", "PutRecurring", "RemoveRecurring",
 	"Job", "Jobs", "Counts", "Series", "Servers", "Queues", "Recurrings", "Batch", "Batches",
-	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "Logs", "Limits", "Outputs",
+	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "WriteConsoles", "Logs", "Limits", "FireMany", "Outputs",
 }
 
 // Store is one server's view of a store. It has every optional interface; what the inner store lacks answers with an error
@@ -206,4 +206,22 @@ func (s *Store) SealBatch(ctx context.Context, id int64) error {
 // Now implements driver.Coordinator.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return through(ctx, s, "Now", func() (time.Time, error) { return s.inner.Now(ctx) })
+}
+
+// WriteConsoles implements driver.ConsoleBatch.
+func (s *Store) WriteConsoles(ctx context.Context, writes []driver.ConsoleWrite) ([]error, error) {
+	c, ok := s.inner.(driver.ConsoleBatch)
+	if !ok {
+		return nil, lacks("ConsoleBatch")
+	}
+	return through(ctx, s, "WriteConsoles", func() ([]error, error) { return c.WriteConsoles(ctx, writes) })
+}
+
+// FireMany implements driver.BlockFirer.
+func (s *Store) FireMany(ctx context.Context, fires []driver.Fire) ([]driver.FireResult, error) {
+	b, ok := s.inner.(driver.BlockFirer)
+	if !ok {
+		return nil, lacks("BlockFirer")
+	}
+	return through(ctx, s, "FireMany", func() ([]driver.FireResult, error) { return b.FireMany(ctx, fires) })
 }
