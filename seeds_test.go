@@ -287,7 +287,6 @@ var waiting = []struct{ from, sample, ability string }{
 	{"README, Limits", `client.Enqueue(ctx, ChargeCard{OrderID: id}, kiln.Limit{Key: "stripe", Rate: 100, Per: time.Second})`, "Limit"},
 	{"README, Transactional enqueue", `store.SQLTx(tx)`, "pgstore"},
 	{"README, Observability", `client := kiln.NewClient(store, kilnotel.EnqueueMiddleware())`, "kilnotel"},
-	{"README, Testing with kilntest", `kilntest.Work`, "kilntest"},
 	{"README, Dashboard", `mux.Handle("/kiln/", dashboard.New(client, dashboard.Options{`, "dashboard"},
 	{"v0.9.0", `id, err := client.OpenBatch(ctx, &kiln.Batch{Description: "nightly import"})`, "Client.OpenBatch"},
 	{"v0.9.0", `client.Enqueue(ctx, ImportFile{Name: "c.csv"}, kiln.InBatch(id))`, "InBatch"},
