@@ -53,6 +53,8 @@ var (
 	_ = []kiln.InsertOption{
 		kiln.Queue(""), kiln.Priority(int16(0)), kiln.Delay(time.Duration(0)), kiln.At(time.Time{}), kiln.MaxAttempts(int(0)),
 		kiln.Timeout(time.Duration(0)), kiln.Tags([]string{}), kiln.Title(""), kiln.Meta(map[string]string{}), kiln.Deadline(time.Time{}),
+		kiln.After([]int64{}), kiln.AfterFinished([]int64{}), kiln.AfterFailed([]int64{}), kiln.AfterDeleted([]int64{}),
+		kiln.AfterBatch(int64(0)), kiln.InBatch(int64(0)), kiln.Needs([]int{}),
 	}
 	_ = []kiln.HandleOption{kiln.Timeout(0), kiln.Backoff(nil)}
 
@@ -62,6 +64,22 @@ var (
 	}
 	_ = []kiln.Misfire{kiln.MisfireOnce, kiln.MisfireAll, kiln.MisfireSkip}
 	_ = kiln.RecurringSpec{ID: "", Spec: "", Args: kiln.Args(nil), Options: []kiln.RecurringOption{}}
+)
+
+// Flows and batches.
+var (
+	_ []kiln.Spec                                                                    = kiln.Flow(nil)
+	_ func(*kiln.Flow, kiln.Args, ...kiln.InsertOption) int                          = (*kiln.Flow).Add
+	_                                                                                = kiln.Batch{Description: "", Meta: map[string]string{}, Parent: int64(0)}
+	_ func(*kiln.Batch, kiln.Args, ...kiln.InsertOption)                             = (*kiln.Batch).Add
+	_ func(*kiln.Batch, kiln.Args, ...kiln.InsertOption)                             = (*kiln.Batch).Then
+	_ func(*kiln.Batch, *kiln.Batch)                                                 = (*kiln.Batch).AddBatch
+	_ func(*kiln.Batch) int                                                          = (*kiln.Batch).Len
+	_ func(*kiln.Client, context.Context, *kiln.Batch) (int64, error)                = (*kiln.Client).StartBatch
+	_ func(*kiln.Client, context.Context, driver.Writer, *kiln.Batch) (int64, error) = (*kiln.Client).StartBatchTx
+	_ func(*kiln.Client, context.Context, *kiln.Batch) (int64, error)                = (*kiln.Client).OpenBatch
+	_ func(*kiln.Client, context.Context, int64) error                               = (*kiln.Client).SealBatch
+	_ func(*kiln.Job[task], context.Context) (map[int64]json.RawMessage, error)      = (*kiln.Job[task]).ParentOutputs
 )
 
 // Client.
@@ -162,11 +180,6 @@ var (
 
 // apiToCome are the identifiers that belong to what is not built yet.
 var apiToCome = map[string][]string{
-	"dependencies": {"After", "AfterFinished", "AfterFailed", "AfterDeleted", "Needs", "Flow", "Flow.Add", "Job.ParentOutputs"},
-	"batches": {
-		"Batch", "Batch.Add", "Batch.Then", "Batch.AddBatch", "Batch.Len", "InBatch", "AfterBatch",
-		"Client.StartBatch", "Client.StartBatchTx", "Client.OpenBatch", "Client.SealBatch",
-	},
 	"unique keys": {"Unique"},
 	"limits":      {"Limit"},
 }
@@ -274,7 +287,10 @@ func TestAPI(t *testing.T) {
 		reflect.TypeFor[kiln.Queue](): reflect.String, reflect.TypeFor[kiln.Priority](): reflect.Int16, reflect.TypeFor[kiln.Delay](): reflect.Int64,
 		reflect.TypeFor[kiln.MaxAttempts](): reflect.Int, reflect.TypeFor[kiln.Timeout](): reflect.Int64, reflect.TypeFor[kiln.Title](): reflect.String,
 		reflect.TypeFor[kiln.Tags](): reflect.Slice, reflect.TypeFor[kiln.Meta](): reflect.Map, reflect.TypeFor[kiln.At](): reflect.Struct,
-		reflect.TypeFor[kiln.Deadline](): reflect.Struct,
+		reflect.TypeFor[kiln.Deadline](): reflect.Struct, reflect.TypeFor[kiln.After](): reflect.Slice, reflect.TypeFor[kiln.Needs](): reflect.Slice,
+		reflect.TypeFor[kiln.AfterFinished](): reflect.Slice, reflect.TypeFor[kiln.AfterFailed](): reflect.Slice,
+		reflect.TypeFor[kiln.AfterDeleted](): reflect.Slice, reflect.TypeFor[kiln.AfterBatch](): reflect.Int64, reflect.TypeFor[kiln.InBatch](): reflect.Int64,
+		reflect.TypeFor[kiln.Flow](): reflect.Slice,
 	} {
 		if name.Kind() != kind {
 			t.Errorf("%s is a %s, want a %s", name, name.Kind(), kind)

@@ -62,6 +62,9 @@ func (c *Client) EnqueueTx(ctx context.Context, w driver.Writer, args Args, opts
 	if err != nil {
 		return 0, err
 	}
+	if err := refuseNeeds(&p); err != nil {
+		return 0, fmt.Errorf("job of kind %s: %w", p.Kind, err)
+	}
 	out, err := c.insert(ctx, w, []driver.InsertParams{p})
 	if err != nil {
 		return 0, err
@@ -83,15 +86,24 @@ func (c *Client) EnqueueManyTx(ctx context.Context, w driver.Writer, specs ...Sp
 	if len(specs) == 0 {
 		return nil, nil
 	}
+	jobs, err := paramsOfAll("spec", specs)
+	if err != nil {
+		return nil, err
+	}
+	return c.insert(ctx, w, jobs)
+}
+
+// paramsOfAll turns specs into jobs for the store. Word is what an error calls a spec.
+func paramsOfAll(word string, specs []Spec) ([]driver.InsertParams, error) {
 	jobs := make([]driver.InsertParams, len(specs))
 	for i, spec := range specs {
 		p, err := params(spec.Args, spec.Options)
 		if err != nil {
-			return nil, fmt.Errorf("spec %d of %d: %w", i, len(specs), err)
+			return nil, fmt.Errorf("%s %d of %d: %w", word, i, len(specs), err)
 		}
 		jobs[i] = p
 	}
-	return c.insert(ctx, w, jobs)
+	return jobs, nil
 }
 
 // insert sends jobs through the middleware to the store.

@@ -3,7 +3,9 @@ package kiln
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -59,6 +61,8 @@ type run struct {
 
 	mu     sync.Mutex
 	output json.RawMessage
+	// parents are the outputs that a trial without a server gives.
+	parents map[int64]json.RawMessage
 	// kept is the console of a job without a server.
 	kept *engine.Console
 }
@@ -134,6 +138,50 @@ func (j *Job[T]) SetParam(ctx context.Context, key string, v any) error {
 	}
 	j.Meta[key] = string(encoded)
 	return nil
+}
+
+// ParentOutputs returns what the jobs that this one waited for have left behind, by their ids: the outputs of those that
+// succeeded and set one. It is empty for a job built by hand.
+func (j *Job[T]) ParentOutputs(ctx context.Context) (map[int64]json.RawMessage, error) {
+	outputs := map[int64]json.RawMessage{}
+	r := j.state()
+	client := r.client
+	if client == nil {
+		maps.Copy(outputs, r.parents)
+	}
+	if client == nil || len(j.Parents) == 0 {
+		return outputs, nil
+	}
+	all, err := client.outputs(ctx, j.Parents)
+	if err != nil {
+		return nil, fmt.Errorf("outputs of the parents of job %d: %w", j.ID, err)
+	}
+	for id, output := range all {
+		outputs[id] = output
+	}
+	return outputs, nil
+}
+
+// outputs reads the outputs of succeeded jobs, in one query where the store can.
+func (c *Client) outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
+	if reader, ok := c.store.(driver.OutputReader); ok {
+		outputs, err := reader.Outputs(ctx, ids)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return outputs, err
+		}
+	}
+	outputs := map[int64][]byte{}
+	for _, id := range ids {
+		r, err := c.store.Job(ctx, id)
+		switch {
+		case errors.Is(err, ErrNotFound):
+		case err != nil:
+			return nil, err
+		case r.State == Succeeded && len(r.Output) > 0:
+			outputs[id] = r.Output
+		}
+	}
+	return outputs, nil
 }
 
 // Logf writes a line to the job's console, where people see it while the job runs and after. It never fails and never waits: a server

@@ -11,7 +11,8 @@ import (
 
 // InsertOption changes one job as it is enqueued. The options are the types of this package that say so, such as [Queue],
 // [Delay] or [Tags]. An args type can bring options of its own, see [Args]; those of the call come after them. A later option
-// replaces an earlier one of the same type, except Meta, which is merged, and Tags, which add up. A nil option is ignored.
+// replaces an earlier one of the same type, except Meta, which is merged, and Tags, Needs and the options that name jobs to wait
+// for, which add up. A nil option is ignored.
 type InsertOption interface {
 	// insert changes the job that is being built.
 	insert(*draft) error

@@ -45,6 +45,7 @@ func work(ctx context.Context, m *Mux, args Args, opts []InsertOption, attempt t
 		defer cancel()
 	}
 	v := invoke(ctx, nil, job)
+	v.run.parents = attempt.ParentOutputs
 	err = errExited
 	done := make(chan struct{})
 	go func() { // a goroutine of its own, which the handler may end

@@ -49,6 +49,12 @@ type LimitReader interface {
 	Limits(ctx context.Context, after string, limit int) ([]LimitInfo, error)
 }
 
+// OutputReader is implemented by stores that can read the outputs of many jobs at once.
+type OutputReader interface {
+	// Outputs returns, by id, the outputs of those of the jobs that succeeded and left one. Unknown ids are left out.
+	Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error)
+}
+
 // Tuning is what a store knows about how it is used best. A zero field leaves the engine its default.
 type Tuning struct {
 	// ClaimLanes is how many claims of one pool may be in flight at once.

@@ -18,6 +18,7 @@ func pruneCases() []testCase {
 		{name: "Prune/count", pins: "A job counts once, whatever it owns.", run: pruneCount},
 		{name: "PruneLimit", pins: "Prune removes at most Limit rows of a table, 1000 for 0 or less, and returns the number of jobs that are gone.", run: pruneLimit},
 		{name: "PruneServers", pins: "Prune removes servers that were silent for longer than Servers, one hour when that is 0; each counts one.", timing: true, run: pruneServers},
+		{name: "PruneServersLead", pins: "A clock that jumped forward forgets no live server: nobody is forgotten while a leader's lease has run out or is younger than a minute.", run: pruneServersLead},
 		{name: "PruneStats", pins: "Folding statistics into totals, those of the running minute too, never changes a total.", run: pruneStats},
 	}
 }
@@ -220,6 +221,38 @@ func pruneServers(e *env) {
 		eq(e, "rows pruned after 61 minutes with the default", e.prune(driver.PruneParams{Retention: keepAll}), 1)
 		list("servers at the end", server1)
 	}
+}
+
+// pruneServersLead lets the clock jump over the silence that ends a server. All servers look silent then, and the jobs of one
+// that is forgotten are orphans at once; but the jump has ended the leader's lease, too.
+func pruneServersLead(e *env) {
+	p := driver.PruneParams{Retention: keepAll, Servers: time.Millisecond}
+	lead := func() {
+		e.Helper()
+		_, ok, err := e.s.Lead(e.ctx, "kiln.leader", server1, 15*time.Second)
+		e.must(err, "Lead")
+		if !ok {
+			e.Fatal("the only candidate does not lead")
+		}
+	}
+	e.beat(driver.ServerInfo{ID: server1})
+	e.beat(driver.ServerInfo{ID: server2})
+	lead()
+	e.pass(10 * time.Millisecond)
+	eq(e, "servers forgotten by a leader that has just begun", e.prune(p), 0)
+	if !e.jump(2 * time.Hour) {
+		return
+	}
+	eq(e, "servers forgotten right after the clock jumped", e.prune(p), 0)
+	lead()
+	eq(e, "servers forgotten by a leader that begins anew", e.prune(p), 0)
+	for range 7 {
+		e.jump(10 * time.Second)
+		lead()
+	}
+	e.beat(driver.ServerInfo{ID: server1})
+	eq(e, "servers forgotten a minute later", e.prune(p), 1)
+	eq(e, "servers that are left", len(e.servers()), 1)
 }
 
 func pruneStats(e *env) {

@@ -7,12 +7,6 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-func depsCases() []testCase {
-	return []testCase{
-		{name: "Invalid", pins: "A job that waits for itself, a cycle, an index outside of the call and a negative id are ErrInvalid and store nothing.", run: depsInvalid},
-	}
-}
-
 // refused expects an Insert to be ErrInvalid and to leave nothing of the call behind.
 func (e *env) refused(what string, jobs ...driver.InsertParams) {
 	e.Helper()

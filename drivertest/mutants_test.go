@@ -411,6 +411,16 @@ var mutants = []struct {
 			return 2 * n, err
 		}
 	}},
+	{"jump-forgets", "forgets silent servers whoever leads", "Coordinate/PruneServersLead", func(h *hooked) {
+		h.prune = func(ctx context.Context, p driver.PruneParams) (int, error) {
+			for _, holder := range []string{"server-1", "server-2"} {
+				if err := h.Store.Resign(ctx, "kiln.leader", holder); err != nil {
+					return 0, err
+				}
+			}
+			return h.Store.Prune(ctx, p)
+		}
+	}},
 	{"totals-fall", "takes pruned jobs out of the totals", "Coordinate/Prune/succeeded", func(h *hooked) {
 		pruned := int64(0)
 		h.prune = func(ctx context.Context, p driver.PruneParams) (int, error) {

@@ -45,20 +45,20 @@ type group struct {
 // groups lists all groups in the order in which they run.
 func groups() []group {
 	return []group{
-		{"Insert", insertCases()},
-		{"Claim", claimCases()},
-		{"Finish", finishCases()},
+		{"Insert", slices.Concat(insertCases(), insertFlowCases())},
+		{"Claim", slices.Concat(claimCases(), claimFlowCases())},
+		{"Finish", slices.Concat(finishCases(), finishFlowCases())},
 		{"Deps", depsCases()},
-		{"Batch", nil},
+		{"Batch", batchCases()},
 		{"Unique", nil},
 		{"Limits", nil},
 		{"Rate", nil},
 		{"Recurring", slices.Concat(recurringCases(), fireCases())},
-		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases())},
-		{"Admin", adminCases()},
-		{"Inspect", slices.Concat(listCases(), inspectCases())},
-		{"Notify", notifyCases()},
-		{"Tx", txCases()},
+		{"Coordinate", slices.Concat(coordinateCases(), serverCases(), pruneCases(), coordinateFlowCases())},
+		{"Admin", slices.Concat(adminCases(), adminFlowCases())},
+		{"Inspect", slices.Concat(listCases(), inspectCases(), inspectFlowCases())},
+		{"Notify", slices.Concat(notifyCases(), notifyFlowCases())},
+		{"Tx", slices.Concat(txCases(), txFlowCases())},
 		{"Console", consoleCases()},
 	}
 }

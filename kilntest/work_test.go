@@ -157,6 +157,9 @@ func TestWorkSeesTheJob(t *testing.T) {
 		if err := j.SetParam(ctx, "step", 2); err != nil {
 			t.Error(err)
 		}
+		if outputs, err := j.ParentOutputs(ctx); err != nil || len(outputs) != 2 || string(outputs[4]) != "1" || string(outputs[9]) != `"x"` {
+			t.Errorf("outputs of the parents: %v, %v", outputs, err)
+		}
 		var step, earlier int
 		if ok, err := j.Param("step", &step); !ok || err != nil || step != 2 {
 			t.Errorf("step %d, %v, %v", step, ok, err)

@@ -13,6 +13,8 @@ type change struct {
 	hints hints
 	// counts are what nobody's outcome counted: deletions by operators, deadlines and dooms.
 	counts counts
+	// ripe are batches that may have finished.
+	ripe []*batch
 	// extra are events that say more than which queue has work.
 	extra []driver.Event
 }
@@ -47,6 +49,11 @@ func (c *change) moved(r *row, from driver.State) {
 // free and ask for slots, the admission of every limit key that was touched. Then it counts and tells.
 func (c *change) finish() {
 	c.settleEnded()
+	c.finishSettled()
+}
+
+// finishSettled is finish for a call that has settled as much as it may.
+func (c *change) finishSettled() {
 	c.admitTouched()
 	c.count(c.now, "", c.counts)
 	c.publish(append(c.extra, c.hints.events...)...)

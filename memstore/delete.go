@@ -41,6 +41,7 @@ func (c *change) end(r *row, why driver.Entry) {
 	why.At, why.State, why.Attempt = c.now, driver.Deleted, r.Attempt
 	c.move(r, driver.Deleted, func() {
 		r.FinalizedAt = c.now
+		r.PendingDeps = 0
 		r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(why))
 	})
 	c.counts.deleted++

@@ -22,7 +22,24 @@ func (s *Store) Job(ctx context.Context, id int64) (driver.Record, error) {
 	if r == nil {
 		return driver.Record{}, fmt.Errorf("%w: job %d", driver.ErrNotFound, id)
 	}
-	return r.record(), nil
+	rec := r.record()
+	rec.Children = s.existing(r.Children)
+	return rec, nil
+}
+
+// Outputs implements driver.OutputReader.
+func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
+	if _, err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	outputs := make(map[int64][]byte)
+	for _, id := range ids {
+		if r := s.rows[id]; r != nil && r.State == driver.Succeeded && len(r.Output) > 0 {
+			outputs[id] = slices.Clone(r.Output)
+		}
+	}
+	return outputs, nil
 }
 
 // Jobs implements driver.Inspector.

@@ -54,11 +54,16 @@ func (s *Store) untilNext(now time.Time) time.Duration {
 	return wait
 }
 
-// Sweep implements driver.Coordinator. Every call leaves this store consistent, so there is nothing to repair.
+// Sweep implements driver.Coordinator. Every call leaves this store consistent, but for dependents that were too many for one
+// call: those are all that there is to do.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
-	if _, err := s.lock(ctx); err != nil {
+	now, err := s.lock(ctx)
+	if err != nil {
 		return 0, err
 	}
-	s.mu.Unlock()
-	return 0, nil
+	defer s.mu.Unlock()
+	c := s.change(now)
+	n := c.settleSome(storekit.AtLeastOne(limit))
+	c.finishSettled()
+	return n, nil
 }

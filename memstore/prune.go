@@ -20,7 +20,7 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 	defer s.mu.Unlock()
 	limit := storekit.OrDefault(p.Limit, 1000)
 	c := s.change(now)
-	n := s.pruneRows(p.Retention, now, limit)
+	n := c.pruneRows(p.Retention, limit) + c.pruneBatches(storekit.BatchRetention(p.Retention), limit)
 	if s.settled(now) {
 		n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
 	}
@@ -30,18 +30,19 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 }
 
 // pruneRows removes up to limit ended rows, those that ended first before the others.
-func (s *Store) pruneRows(keep driver.Retention, now time.Time, limit int) int {
+func (c *change) pruneRows(keep driver.Retention, limit int) int {
 	n := 0
 	for _, old := range []struct {
 		list *list
 		keep time.Duration
-	}{{&s.succeeded, keep.Succeeded}, {&s.deleted, keep.Deleted}, {&s.failed, keep.Failed}} {
+	}{{&c.succeeded, keep.Succeeded}, {&c.deleted, keep.Deleted}, {&c.failed, keep.Failed}} {
 		for old.keep >= 0 && n < limit {
 			first, ok := old.list.first()
-			if !ok || now.Sub(first.row.FinalizedAt) < old.keep {
+			if !ok || c.now.Sub(first.row.FinalizedAt) < old.keep {
 				break
 			}
-			s.drop(first.row)
+			c.drop(first.row)
+			c.noteEnd(first.row, storekit.Pruned)
 			n++
 		}
 	}

@@ -156,9 +156,12 @@ func (c *change) fire(f *driver.Fire) ([]driver.Inserted, error) {
 		if err := checkInsert(f.Jobs); err != nil {
 			return nil, err
 		}
-		rows := c.newRows(f.Jobs, c.now)
-		c.insert(rows)
-		out = inserted(rows)
+		in := c.newInsertion(f.Jobs, c.now)
+		if err := in.resolve(c.Store, c.now); err != nil {
+			return nil, err
+		}
+		c.insert(in.rows)
+		out = in.results()
 		r.LastJobID = out[len(out)-1].ID
 	}
 	r.NextRunAt, r.LastRunAt = storekit.Stamp(f.NextRunAt), storekit.Stamp(f.LastRunAt)

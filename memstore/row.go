@@ -18,8 +18,12 @@ type row struct {
 	deadline time.Time
 	// lines are its console, oldest first.
 	lines []driver.LogLine
-	// lane is set while the row is in the store.
-	lane *lane
+	// lane is set while the row is in the store, and so is batch for a member of one.
+	lane  *lane
+	batch *batch
+	// deps are the jobs that it waits for or waited for; batchOpen says that it waits for the end of AfterBatch.
+	deps      storekit.Deps
+	batchOpen bool
 }
 
 // newRow makes the row of a job that is about to be inserted. It is not in the store yet.
@@ -37,7 +41,7 @@ func newRow(p *driver.InsertParams, id int64, now time.Time) *row {
 	r.RunAt = storekit.RunAt(p, now)
 	r.CreatedAt = now
 	r.RecurringID = p.RecurringID
-	r.State = storekit.FirstState(false, 0, r.RunAt, now, false)
+	r.BatchID, r.AfterBatch = p.BatchID, p.AfterBatch
 	return r
 }
 
@@ -59,12 +63,11 @@ func (r *row) summary() driver.Record {
 	return rec
 }
 
-// record copies everything.
+// record copies everything but the children.
 func (r *row) record() driver.Record {
 	rec := r.summary()
 	rec.History = cloneSlice(r.History)
 	rec.Output = cloneSlice(r.Output)
-	rec.Children = cloneSlice(r.Children)
 	return rec
 }
 
@@ -124,6 +127,9 @@ func (s *Store) add(r *row) {
 	r.lane = s.lane(r.Queue, r.Kind)
 	r.lane.rows++
 	r.Queue, r.Kind = r.lane.queue.name, r.lane.kind
+	if r.batch = s.batches[r.BatchID]; r.batch != nil {
+		r.batch.Total++
+	}
 	s.rows[r.ID] = r
 	s.enlist(r)
 }
@@ -140,6 +146,7 @@ func (s *Store) drop(r *row) {
 func (s *Store) enlist(r *row) {
 	s.list(r).add(r.key(), r)
 	r.lane.states[ordinal(r.State)]++
+	r.batch.count(r.State, 1)
 	if r.State == driver.Scheduled && r.Attempt > 0 {
 		s.retries++
 	}
@@ -151,6 +158,7 @@ func (s *Store) enlist(r *row) {
 func (s *Store) unlist(r *row) {
 	s.list(r).remove(r.key())
 	r.lane.states[ordinal(r.State)]--
+	r.batch.count(r.State, -1)
 	if r.State == driver.Scheduled && r.Attempt > 0 {
 		s.retries--
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer, LimitReader and
-// Tuner.
+// Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer, LimitReader,
+// OutputReader and Tuner.
 type Store struct {
 	mu     sync.Mutex
 	clock  func() time.Time
@@ -26,6 +26,11 @@ type Store struct {
 	lastID int64
 	rows   map[int64]*row
 	queues map[string]*queue
+
+	lastBatch int64
+	batches   map[int64]*batch
+	// endings are those whose dependents are not all settled.
+	endings []ending
 
 	// One list per state; the enqueued rows are listed by the lanes of their queues.
 	awaiting, scheduled, throttled, processing, succeeded, failed, deleted list
@@ -65,6 +70,7 @@ func New(opts ...Option) *Store {
 		leases:    make(map[string]lease),
 		recurring: make(map[string]driver.Recurring),
 		minutes:   make(map[minute]*counts),
+		batches:   make(map[int64]*batch),
 	}
 	for _, opt := range opts {
 		opt(s)

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -12,14 +13,30 @@ import (
 // goroutine at a time. Ids that it gave out and rolled back are not used again.
 type Tx struct {
 	store *Store
-	rows  []*row
+	steps []step
+	view  *txView
 	done  bool
+}
+
+// step is one write of a transaction: check does it to a view, or says why it cannot be done, and apply does it to the store.
+type step struct {
+	check func(v *txView, now time.Time) error
+	apply func(c *change)
 }
 
 var errTxDone = errors.New("memstore: the transaction has already been committed or rolled back")
 
 // Begin starts a transaction, as an application would on its database.
-func (s *Store) Begin() *Tx { return &Tx{store: s} }
+func (s *Store) Begin() *Tx { return &Tx{store: s, view: newTxView(s)} }
+
+// add makes a write part of the transaction, if it can be done.
+func (tx *Tx) add(now time.Time, st step) error {
+	if err := st.check(tx.view, now); err != nil {
+		return err
+	}
+	tx.steps = append(tx.steps, st)
+	return nil
+}
 
 // Insert implements driver.Writer.
 func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
@@ -34,33 +51,56 @@ func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	rows := tx.store.newRows(jobs, now)
-	tx.rows = append(tx.rows, rows...)
-	return inserted(rows), nil
+	in := tx.store.newInsertion(jobs, now)
+	err = tx.add(now, step{
+		check: func(v *txView, now time.Time) error { return v.insert(in, now) },
+		apply: func(c *change) { c.insert(in.rows) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return in.results(), nil
 }
 
 // OpenBatch implements driver.Writer.
 func (tx *Tx) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
-	if _, err := tx.lock(ctx); err != nil {
+	if err := driver.CheckBatch(b); err != nil {
 		return 0, err
 	}
-	tx.store.mu.Unlock()
-	return tx.store.OpenBatch(ctx, b)
+	now, err := tx.lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.store.mu.Unlock()
+	opened := newBatch(b, tx.store.nextBatch(), now)
+	err = tx.add(now, step{
+		check: func(v *txView, _ time.Time) error { return v.open(opened) },
+		apply: func(c *change) { c.open(opened) },
+	})
+	if err != nil {
+		return 0, err
+	}
+	return opened.ID, nil
 }
 
 // SealBatch implements driver.Writer.
 func (tx *Tx) SealBatch(ctx context.Context, id int64) error {
-	if _, err := tx.lock(ctx); err != nil {
+	now, err := tx.lock(ctx)
+	if err != nil {
 		return err
 	}
-	tx.store.mu.Unlock()
-	return tx.store.SealBatch(ctx, id)
+	defer tx.store.mu.Unlock()
+	return tx.add(now, step{
+		check: func(v *txView, _ time.Time) error { return v.seal(id) },
+		apply: func(c *change) { c.seal(id) },
+	})
 }
 
 // Notify implements driver.TxWriter. Commit has told the subscribers already, so it does nothing.
 func (tx *Tx) Notify(context.Context) error { return nil }
 
-// Commit makes everything visible at once, or nothing. It fails once the transaction is finished.
+// Commit makes everything visible at once, or nothing. It fails once the transaction is finished, and when what the store has
+// become meanwhile does not admit what the transaction did: when a parent was pruned or a batch has finished.
 func (tx *Tx) Commit() error {
 	now, err := tx.lock(context.Background())
 	if err != nil {
@@ -68,8 +108,17 @@ func (tx *Tx) Commit() error {
 	}
 	defer tx.store.mu.Unlock()
 	tx.done = true
+	v := newTxView(tx.store)
+	for _, st := range tx.steps {
+		if err := st.check(v, now); err != nil {
+			return fmt.Errorf("memstore: commit: %w", err)
+		}
+	}
 	c := tx.store.change(now)
-	c.insert(tx.rows)
+	for _, st := range tx.steps {
+		st.apply(c)
+		c.finishBatches()
+	}
 	c.finish()
 	return nil
 }
@@ -81,7 +130,7 @@ func (tx *Tx) Rollback() error {
 	}
 	defer tx.store.mu.Unlock()
 	tx.done = true
-	tx.rows = nil
+	tx.steps = nil
 	return nil
 }
 

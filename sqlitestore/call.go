@@ -70,6 +70,23 @@ func (s *Store) do(ctx context.Context, run func(w *work) error) error {
 	}})
 }
 
+// doUnlessRefused is do for a write that refuses, with ErrNotFound or ErrClosed, what it finds before it has written anything: that
+// is no reason to write again the calls that share its transaction.
+func (s *Store) doUnlessRefused(ctx context.Context, run func(w *work) error) error {
+	var refused error
+	err := s.do(ctx, func(w *work) error {
+		refused = run(w)
+		if errors.Is(refused, driver.ErrNotFound) || errors.Is(refused, driver.ErrClosed) {
+			return nil
+		}
+		return refused
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
 // start hands the call to the writer.
 func (s *Store) start(c *call) error {
 	if err := s.usable(c.ctx); err != nil {

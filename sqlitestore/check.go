@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
 
@@ -24,6 +25,9 @@ func (s *Store) Check(ctx context.Context) error {
 			{"check_flags", []any{int64(flagMeta), int64(flagOutput)}},
 			{name: "check_deadlines"},
 			{name: "check_strays"},
+			{"check_waits", []any{int64(driver.OnFailed)}},
+			{"check_flow_flags", []any{int64(flagChildren), int64(flagBatch), int64(flagParents)}},
+			{name: "check_batches"},
 			{"check_history", []any{int64(storekit.MaxHistory)}},
 			{name: "check_counters"},
 		} {

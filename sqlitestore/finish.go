@@ -119,11 +119,11 @@ func (f *finisher) settle(which []int, rejected map[int]bool) error {
 	}
 	answered := make(map[int64]bool, len(which))
 	var index int
-	var claim, attempt, flags int64
+	var claim, attempt, flags, batch int64
 	var cancel bool
 	var server, queue interned
-	return f.each("finish_read", []any{closeIDs(list)}, func(rows *sql.Rows) error {
-		if err := rows.Scan(&index, &claim, &attempt, &flags, &cancel, &server, &queue); err != nil {
+	return f.each("finish_read", []any{closeIDs(list), int64(flagBatch)}, func(rows *sql.Rows) error {
+		if err := rows.Scan(&index, &claim, &attempt, &flags, &cancel, &server, &queue, &batch); err != nil {
 			return err
 		}
 		index = which[index]
@@ -143,6 +143,11 @@ func (f *finisher) settle(which []int, rejected map[int]bool) error {
 		f.count(f.server, settled.Stat, 1)
 		if !f.collect(out.ID, &settled, attempt, flags, string(queue)) {
 			f.single = append(f.single, single{index, settled})
+			return nil
+		}
+		f.memberMoved(batch, driver.Processing, settled.State, 1)
+		if flags&flagChildren != 0 && settled.State.Final() {
+			f.jobEnded(out.ID, settled.State)
 		}
 		return nil
 	})

@@ -37,6 +37,8 @@ type draft struct {
 	delay                time.Duration
 	id, startAt          int64
 	state                driver.State
+	// wait is nil for most.
+	wait *wait
 }
 
 // plain reports whether the job has nothing but args, so that it can share a statement with jobs like it.
@@ -84,6 +86,7 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 		if d.meta != "" || d.tags != "" || d.title != "" || d.recurring != "" {
 			d.flags |= flagDetails
 		}
+		d.draftWait(p)
 	}
 	return drafts, nil
 }
@@ -113,7 +116,12 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 	if err != nil {
 		return nil, err
 	}
-	if err := s.submit(&call{ctx: ctx, drafts: drafts}); err != nil {
+	if waiting(drafts) {
+		err = s.doUnlessRefused(ctx, func(w *work) error { return w.insert(drafts) })
+	} else {
+		err = s.submit(&call{ctx: ctx, drafts: drafts})
+	}
+	if err != nil {
 		return nil, err
 	}
 	return inserted(drafts), nil
@@ -179,17 +187,23 @@ func (w *work) insert(drafts []draft) error {
 		d.startAt = storekit.Micros(runAt)
 		d.state = storekit.FirstState(false, 0, runAt, w.now, false)
 	}
+	if err := w.resolve(drafts); err != nil {
+		return err
+	}
 	if err := w.insertPayloads(drafts); err != nil {
 		return err
 	}
 	if err := w.insertStates(drafts); err != nil {
 		return err
 	}
-	return w.insertDeadlines(drafts)
+	if err := w.insertDeadlines(drafts); err != nil {
+		return err
+	}
+	return w.insertWaits(drafts)
 }
 
 func (w *work) insertPayloads(drafts []draft) error {
-	const plainWidth, fullWidth = 2, 14
+	const plainWidth, fullWidth = 2, 17
 	for len(drafts) > 0 {
 		first, n := &drafts[0], 1
 		plain := first.plain()
@@ -209,7 +223,7 @@ func (w *work) insertPayloads(drafts []draft) error {
 			for i := range drafts[:n] {
 				d := &drafts[i]
 				rows = append(rows, d.id, d.queue, d.kind, int64(d.priority), d.maxAttempts, d.timeout, d.flags, w.nowAt,
-					d.deadline, d.recurring, d.title, d.tags, d.meta, d.args)
+					d.deadline, d.batchID(), d.afterBatch(), d.parentIDs(), d.recurring, d.title, d.tags, d.meta, d.args)
 			}
 			err = w.many("insert_full", nil, fullWidth, rows)
 		}
@@ -225,10 +239,14 @@ func (w *work) insertPayloads(drafts []draft) error {
 // others. Other processes see by the ids that there are new jobs, so no signals are written.
 func (w *work) insertStates(drafts []draft) error {
 	const width = 6
-	var ready, scheduled []any
+	var ready, scheduled, awaiting, doomed []any
 	for i := 0; i < len(drafts); i++ {
 		d := &drafts[i]
 		switch {
+		case d.state == driver.Awaiting:
+			awaiting = append(awaiting, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt, int64(d.wait.pending))
+		case d.state == driver.Deleted:
+			doomed = append(doomed, d.id, d.flags, d.startAt)
 		case d.state == driver.Scheduled:
 			w.events.add(driver.Event{Kind: driver.JobsScheduled, Queue: d.queue})
 			scheduled = append(scheduled, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt)
@@ -249,13 +267,19 @@ func (w *work) insertStates(drafts []draft) error {
 	if err := w.many("insert_ready", nil, width, ready); err != nil {
 		return err
 	}
-	return w.many("insert_scheduled", nil, width, scheduled)
+	if err := w.many("insert_scheduled", nil, width, scheduled); err != nil {
+		return err
+	}
+	if err := w.many("insert_awaiting", nil, width+1, awaiting); err != nil {
+		return err
+	}
+	return w.many("insert_doomed", []any{int64(doneDeleted), w.nowAt}, 3, doomed)
 }
 
 func (w *work) insertDeadlines(drafts []draft) error {
 	var rows []any
 	for i := range drafts {
-		if drafts[i].flags&flagDeadline != 0 {
+		if drafts[i].flags&flagDeadline != 0 && waits(drafts[i].state) {
 			rows = append(rows, drafts[i].deadline, drafts[i].id)
 		}
 	}

@@ -80,6 +80,25 @@ func (r *reader) complete(rec *driver.Record) error {
 	})
 }
 
+// Outputs implements driver.OutputReader.
+func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
+	outputs := map[int64][]byte{}
+	err := s.read(ctx, func(r *reader) error {
+		clear(outputs)
+		return r.each("outputs", []any{encodeIDs(ids), int64(doneSucceeded)}, func(rows *sql.Rows) error {
+			var id int64
+			var output []byte
+			err := rows.Scan(&id, &output)
+			outputs[id] = output
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return outputs, nil
+}
+
 // Counts implements driver.Inspector.
 func (s *Store) Counts(ctx context.Context) (driver.Counts, error) {
 	var c driver.Counts

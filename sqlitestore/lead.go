@@ -59,9 +59,3 @@ func (s *Store) Lead(ctx context.Context, name, holder string, ttl time.Duration
 func (s *Store) Resign(ctx context.Context, name, holder string) error {
 	return s.do(ctx, func(w *work) error { return w.exec("leader_drop", name, holder) })
 }
-
-// Sweep implements driver.Coordinator. What it repairs comes from parents, batches and limits, which the store does not
-// have yet: every call leaves it consistent, so there is nothing to do.
-func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
-	return 0, s.usable(ctx)
-}

@@ -46,6 +46,7 @@ func (w *work) leave(l *located) error {
 	if err := w.dropDeadline(l); err != nil {
 		return err
 	}
+	w.memberCounted(l.batch, l.state, -1)
 	if l.flags&flagLimit != 0 && (l.state == driver.Enqueued || l.state == driver.Processing) {
 		if err := w.slotFreed(l); err != nil {
 			return err
@@ -72,12 +73,13 @@ func (w *work) leave(l *located) error {
 // enter puts the job into the table of a state.
 func (w *work) enter(l *located, state driver.State) error {
 	l.state = state
+	w.memberCounted(l.batch, state, 1)
 	if err := w.putDeadline(l); err != nil {
 		return err
 	}
 	if state.Final() {
-		if l.flags&(flagChildren|flagBatch) != 0 {
-			w.jobEnded(l, state)
+		if l.flags&flagChildren != 0 {
+			w.jobEnded(l.id, state)
 		}
 		if l.flags&flagUnique != 0 {
 			if err := w.keyReleased(l, state); err != nil {

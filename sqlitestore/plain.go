@@ -1,14 +1,15 @@
 package sqlitestore
 
 import (
+	"database/sql"
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// flagsSettled are the flags of jobs whose end touches side tables.
-const flagsSettled = flagUnique | flagLimit | flagChildren | flagBatch
+// flagsSettled are the flags of jobs whose end touches side tables one by one. Dependents and batches are settled together.
+const flagsSettled = flagUnique | flagLimit
 
 // plain ends the jobs that succeeded and left nothing, which most do, without reading their leases row by row: one count says
 // whether all of them are as their outcomes expect. It returns the indices of the outcomes that are left, all of them when the
@@ -29,12 +30,17 @@ func (f *finisher) plain() (rest []int, err error) {
 	}
 	if len(ids) > 0 && !f.repeats() {
 		slices.Sort(ids)
-		var count int
-		if _, err := f.one("finish_count", []any{encodeIDs(ids), int64(claim), int64(flagsSettled)}, &count); err != nil {
+		var count, parents, members int
+		list := encodeIDs(ids)
+		args := []any{list, int64(claim), int64(flagsSettled), int64(flagChildren), int64(flagBatch)}
+		if _, err := f.one("finish_count", args, &count, &parents, &members); err != nil {
 			return nil, err
 		}
 		if count == len(ids) {
 			f.ended[doneSucceeded] = ids
+			if err := f.plainFlows(list, parents, members); err != nil {
+				return nil, err
+			}
 			f.count(f.server, storekit.StatSucceeded, int64(count))
 			f.applyAllBut(rest)
 			return rest, nil
@@ -45,6 +51,27 @@ func (f *finisher) plain() (rest []int, err error) {
 		rest = append(rest, i)
 	}
 	return rest, nil
+}
+
+// plainFlows notes which of the jobs that succeeded others wait for, and counts the members of batches.
+func (f *finisher) plainFlows(list string, parents, members int) error {
+	if parents > 0 {
+		err := f.each("flow_ended", []any{list, int64(flagChildren)}, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			f.jobEnded(id, driver.Succeeded)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if members == 0 {
+		return nil
+	}
+	return f.membersCounted("batch_leased", []any{list, int64(flagBatch)}, func(batch, n int64) {
+		f.memberMoved(batch, driver.Processing, driver.Succeeded, n)
+	})
 }
 
 // leavesNothing reports whether an outcome is a success that means the same whatever is known of the job, with nothing to

@@ -59,11 +59,15 @@ func (w *work) endLate(limit int) error {
 func (w *work) promote(limit int, p *driver.Promoted) error {
 	var lastID, lastAt, flags int64
 	var queue string
+	var members []byte
 	err := w.each("promote_read", []any{w.nowAt, int64(limit)}, func(rows *sql.Rows) error {
 		if err := rows.Scan(&lastID, &lastAt, &queue, &flags); err != nil {
 			return err
 		}
 		p.Count++
+		if flags&flagBatch != 0 {
+			members = appendID(members, lastID)
+		}
 		w.ready(queue)
 		if !slices.Contains(p.Queues, queue) {
 			p.Queues = append(p.Queues, queue)
@@ -74,6 +78,14 @@ func (w *work) promote(limit int, p *driver.Promoted) error {
 		return err
 	}
 	slices.Sort(p.Queues)
+	if len(members) > 0 {
+		err := w.membersCounted("batch_members", []any{closeIDs(members)}, func(batch, n int64) {
+			w.memberMoved(batch, driver.Scheduled, driver.Enqueued, n)
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if err := w.exec("promote_ready", lastAt, lastID); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer,
-// LimitReader and Tuner.
+// LimitReader, OutputReader and Tuner.
 type Store struct {
 	db     *sql.DB
 	prefix string
@@ -30,6 +30,7 @@ type Store struct {
 	// given is the newest id that this store has given out, so that one of a transaction that is rolled back does not come
 	// again while the process lives.
 	given atomic.Int64
+	swept sweepPlace
 
 	closed atomic.Bool
 	close  sync.Once
@@ -43,6 +44,7 @@ var (
 	_ driver.ConsoleBatch = (*Store)(nil)
 	_ driver.BlockFirer   = (*Store)(nil)
 	_ driver.LimitReader  = (*Store)(nil)
+	_ driver.OutputReader = (*Store)(nil)
 	_ driver.Tuner        = (*Store)(nil)
 	_ driver.TxWriter     = (*TxWriter)(nil)
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,10 +14,13 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// open opens a pool on a file.
+// escaped writes a path into a URI: names of tests, and so of their folders, may hold a #.
+var escaped = strings.NewReplacer("%", "%25", "#", "%23", "?", "%3f")
+
+// openPool opens a pool on a file.
 func openPool(t testing.TB, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=synchronous(normal)")
+	db, err := sql.Open("sqlite", "file:"+escaped.Replace(path)+"?_pragma=busy_timeout(5000)&_pragma=synchronous(normal)")
 	if err != nil {
 		t.Fatal(err)
 	}

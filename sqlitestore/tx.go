@@ -33,44 +33,84 @@ func (t *TxWriter) usable(ctx context.Context) error {
 	return t.store.usable(ctx)
 }
 
-// Insert implements driver.Writer.
-func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+// write runs one write inside of the application's transaction and keeps what it has to tell.
+func (t *TxWriter) write(ctx context.Context, fn func(w *work) error) error {
 	if err := t.usable(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	w := t.store.newWork(ctx, t.tx, 0)
 	// A transaction that begins with a write waits for the lock like any other; one that has read before it writes fails when
 	// somebody has written in between.
 	if err := w.exec("tx_lock"); err != nil {
-		return nil, explainTx(err)
+		return explainTx(err)
 	}
-	out, err := insertGuarded(w, jobs)
-	if err != nil {
-		return nil, explainTx(err)
+	if err := w.inside(fn); err != nil {
+		return explainTx(err)
 	}
 	t.events = append(t.events, w.events.list...)
-	return out, nil
+	return nil
 }
 
-// insertGuarded inserts under a savepoint, so that an error leaves nothing behind in a transaction that goes on.
-func insertGuarded(w *work, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if len(jobs) == 0 {
-		return nil, nil
-	}
-	drafts, err := draftAll(jobs)
-	if err != nil {
-		return nil, err
-	}
-	err = w.guarded(func() error {
-		if err := w.insert(drafts); err != nil {
+// inside is one write of a transaction that goes on. It runs under a savepoint, so that an error leaves nothing of it behind.
+func (w *work) inside(fn func(w *work) error) error {
+	return w.guarded(func() error {
+		if err := fn(w); err != nil {
+			return err
+		}
+		if err := w.conclude(); err != nil {
 			return err
 		}
 		return w.finish()
 	})
+}
+
+// writeThrough is how a writer that is bound to a transaction writes.
+type writeThrough func(ctx context.Context, fn func(w *work) error) error
+
+func (write writeThrough) insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+	drafts, err := draftAll(jobs)
 	if err != nil {
 		return nil, err
 	}
+	err = write(ctx, func(w *work) error { return w.insert(drafts) })
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
 	return inserted(drafts), nil
+}
+
+func (write writeThrough) openBatch(ctx context.Context, b driver.NewBatch) (id int64, err error) {
+	draft, err := draftBatch(b)
+	if err != nil {
+		return 0, err
+	}
+	err = write(ctx, func(w *work) (err error) {
+		id, err = w.openBatch(&draft)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return id, nil
+}
+
+func (write writeThrough) sealBatch(ctx context.Context, id int64) error {
+	return write(ctx, func(w *work) error { return w.sealBatch(id) })
+}
+
+// Insert implements driver.Writer.
+func (t *TxWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+	return writeThrough(t.write).insert(ctx, jobs)
+}
+
+// OpenBatch implements driver.Writer.
+func (t *TxWriter) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
+	return writeThrough(t.write).openBatch(ctx, b)
+}
+
+// SealBatch implements driver.Writer.
+func (t *TxWriter) SealBatch(ctx context.Context, id int64) error {
+	return writeThrough(t.write).sealBatch(ctx, id)
 }
 
 // guarded runs fn under a savepoint. What an error leaves behind in w is only meant for the commit that it then prevents
@@ -100,22 +140,6 @@ func explainTx(err error) error {
 		return fmt.Errorf("%w; the transaction should begin with BEGIN IMMEDIATE (_txlock=immediate in the data source name)", err)
 	}
 	return err
-}
-
-// OpenBatch implements driver.Writer.
-func (t *TxWriter) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
-	if err := t.usable(ctx); err != nil {
-		return 0, err
-	}
-	return t.store.OpenBatch(ctx, b)
-}
-
-// SealBatch implements driver.Writer.
-func (t *TxWriter) SealBatch(ctx context.Context, id int64) error {
-	if err := t.usable(ctx); err != nil {
-		return err
-	}
-	return t.store.SealBatch(ctx, id)
 }
 
 // Notify implements driver.TxWriter.
@@ -187,33 +211,27 @@ type ownTx struct {
 
 var errTxEnded = errors.New("sqlitestore: the transaction of InTx has ended")
 
-func (t *ownTx) usable(ctx context.Context) error {
+func (t *ownTx) write(ctx context.Context, fn func(w *work) error) error {
 	if t.ended {
 		return errTxEnded
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t.work.stamp(t.store.clock.now())
+	return t.work.inside(fn)
 }
 
 func (t *ownTx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if err := t.usable(ctx); err != nil {
-		return nil, err
-	}
-	t.work.stamp(t.store.clock.now())
-	return insertGuarded(t.work, jobs)
+	return writeThrough(t.write).insert(ctx, jobs)
 }
 
 func (t *ownTx) OpenBatch(ctx context.Context, b driver.NewBatch) (int64, error) {
-	if err := t.usable(ctx); err != nil {
-		return 0, err
-	}
-	return t.store.OpenBatch(ctx, b)
+	return writeThrough(t.write).openBatch(ctx, b)
 }
 
 func (t *ownTx) SealBatch(ctx context.Context, id int64) error {
-	if err := t.usable(ctx); err != nil {
-		return err
-	}
-	return t.store.SealBatch(ctx, id)
+	return writeThrough(t.write).sealBatch(ctx, id)
 }
 
 // stamp moves the instant that the work stamps.

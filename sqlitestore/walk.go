@@ -39,7 +39,7 @@ func (a *walk) step(w *work) ([]int64, error) {
 		if a.until == 0 {
 			a.until = w.nowAt
 		}
-		return a.read(w, "walk_done", doneCode(f.State), a.value, a.id, a.until)
+		return a.read(w, "walk_done", bulk, doneCode(f.State), a.value, a.id, a.until)
 	}
 	return a.byID(w, walkStatements[f.State])
 }
@@ -51,42 +51,42 @@ var walkStatements = map[driver.State]string{
 }
 
 func (a *walk) byID(w *work, name string, args ...any) ([]int64, error) {
-	return a.read(w, name, append(args, a.id)...)
+	return a.read(w, name, bulk, append(args, a.id)...)
 }
 
 // read runs a query that ends with a limit and whose rows are a place in the walk.
-func (a *walk) read(w *work, name string, args ...any) ([]int64, error) {
+func (a *walk) read(w *work, name string, limit int, args ...any) ([]int64, error) {
 	var ids []int64
-	err := w.each(name, append(args, int64(bulk)), func(rows *sql.Rows) error {
+	err := w.each(name, append(args, int64(limit)), func(rows *sql.Rows) error {
 		err := rows.Scan(&a.value, &a.id)
 		ids = append(ids, a.id)
 		return err
 	})
-	a.done = len(ids) < bulk
+	a.done = len(ids) < limit
 	return ids, err
 }
 
-// lanes walks the enqueued jobs lane by lane.
-func (a *walk) lanes(w *work) ([]int64, error) {
-	for {
+// lanes walks the enqueued jobs lane by lane, as many lanes in one step as it has room for: what the action on one job makes ready
+// must not count as found.
+func (a *walk) lanes(w *work) (ids []int64, err error) {
+	for len(ids) < bulk {
 		if !a.inLane {
 			found, err := a.nextLane(w)
 			if err != nil || !found {
 				a.done = err == nil
-				return nil, err
+				return ids, err
 			}
 		}
-		ids, err := a.read(w, "walk_lane", a.queue, a.kind, a.value, a.id)
+		more, err := a.read(w, "walk_lane", bulk-len(ids), a.queue, a.kind, a.value, a.id)
 		if err != nil {
 			return nil, err
 		}
 		if a.done {
 			a.inLane, a.done = false, false
 		}
-		if len(ids) > 0 {
-			return ids, nil
-		}
+		ids = append(ids, more...)
 	}
+	return ids, nil
 }
 
 func (a *walk) nextLane(w *work) (bool, error) {

@@ -8,7 +8,7 @@ import (
 )
 
 // RefuseUnbuilt returns an error wrapping errors.ErrUnsupported for the first job that needs an ability that stores do not
-// have yet: unique keys, limits, batches and parents.
+// have yet: unique keys and limits.
 func RefuseUnbuilt(jobs []driver.InsertParams) error {
 	for i := range jobs {
 		j := &jobs[i]
@@ -18,12 +18,6 @@ func RefuseUnbuilt(jobs []driver.InsertParams) error {
 			field = "UniqueKey"
 		case j.LimitKey != "":
 			field = "LimitKey"
-		case j.BatchID != 0:
-			field = "BatchID"
-		case j.AfterBatch != 0:
-			field = "AfterBatch"
-		case len(j.Parents) > 0:
-			field = "Parents"
 		default:
 			continue
 		}

@@ -15,7 +15,7 @@ func TestRefuseUnbuilt(t *testing.T) {
 		MaxAttempts: 1, Timeout: 1, RunAt: noon, Delay: 1, Deadline: noon, RecurringID: "nightly",
 		// Without a key these mean nothing.
 		UniqueKey: []byte{}, UniqueFor: 1, UniqueDebounce: 1, LimitMax: 1, LimitRate: 1, LimitPer: time.Second, LimitBurst: 1,
-		Parents: []driver.Parent{},
+		BatchID: 1, AfterBatch: 2, Parents: []driver.Parent{{ID: 1, On: driver.OnSucceeded}},
 	}
 	if err := RefuseUnbuilt([]driver.InsertParams{plain, plain}); err != nil {
 		t.Errorf("plain jobs: %v", err)
@@ -24,11 +24,8 @@ func TestRefuseUnbuilt(t *testing.T) {
 		t.Errorf("no jobs: %v", err)
 	}
 	for field, change := range map[string]func(*driver.InsertParams){
-		"UniqueKey":  func(j *driver.InsertParams) { j.UniqueKey = []byte{0} },
-		"LimitKey":   func(j *driver.InsertParams) { j.LimitKey = "api" },
-		"BatchID":    func(j *driver.InsertParams) { j.BatchID = 1 },
-		"AfterBatch": func(j *driver.InsertParams) { j.AfterBatch = 1 },
-		"Parents":    func(j *driver.InsertParams) { j.Parents = []driver.Parent{{ID: 1, On: driver.OnSucceeded}} },
+		"UniqueKey": func(j *driver.InsertParams) { j.UniqueKey = []byte{0} },
+		"LimitKey":  func(j *driver.InsertParams) { j.LimitKey = "api" },
 	} {
 		job := plain
 		change(&job)

@@ -24,6 +24,8 @@ type heartbeat struct {
 	number uint64
 	// busy says that one is in flight.
 	busy bool
+	// strays are the leases of no local job that the last answer listed, with the time at which one first did.
+	strays map[driver.Ref]time.Time
 	// certain says that since it began no claim can have brought anything: the server is stopping, and none was under way.
 	certain bool
 }
@@ -114,10 +116,12 @@ func (h *heartbeat) pause(names []string, now time.Time) {
 	}
 }
 
-// reconcile compares what the store thinks this server runs with what it holds.
+// reconcile compares what the store thinks this server runs with what it holds. A lease that no job here belongs to may be that of a
+// claim whose reply is still to come. That is not the case when every claim under way began after such a lease was first seen;
+// its age alone says little, since the store's clock may have jumped.
 func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 	s := h.s
-	youngest := max(s.table.youngest(now), 2*s.cfg.HeartbeatInterval)
+	strays := map[driver.Ref]time.Time{}
 	for _, l := range leases {
 		if r := s.table.find(l.Ref); r != nil {
 			r.beat = h.number
@@ -126,10 +130,20 @@ func (h *heartbeat) reconcile(began, now time.Time, leases []driver.Lease) {
 			}
 			continue
 		}
-		if _, ok := s.table.settled[l.Ref]; !ok && (h.certain || l.Age > youngest) && s.table.held[l.ID] == nil {
-			s.lostLease(l.Ref, now)
+		if _, ok := s.table.settled[l.Ref]; ok || s.table.held[l.ID] != nil {
+			continue
 		}
+		first, again := h.strays[l.Ref]
+		if h.certain || again && l.Age > 2*s.cfg.HeartbeatInterval && s.table.claimingSince(first) {
+			s.lostLease(l.Ref, now)
+			continue
+		}
+		if !again {
+			first = now
+		}
+		strays[l.Ref] = first
 	}
+	h.strays = strays
 	s.doubt = s.doubt && !h.certain
 	unlisted := func(r *Run) bool { return r.phase != ended && r.beat != h.number && r.heldAt.Before(began) }
 	for _, r := range s.table.runs(unlisted) {

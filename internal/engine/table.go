@@ -79,11 +79,12 @@ func (t *table) eachRunning(f func(*Run)) {
 	}
 }
 
-// youngest is the age below which a lease may belong to a claim whose reply has not come yet.
-func (t *table) youngest(now time.Time) time.Duration {
-	var age time.Duration
+// claimingSince reports whether every claim under way began after the given time.
+func (t *table) claimingSince(first time.Time) bool {
 	for _, began := range t.claims {
-		age = max(age, now.Sub(began))
+		if !began.After(first) {
+			return false
+		}
 	}
-	return age
+	return true
 }

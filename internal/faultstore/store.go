@@ -17,7 +17,7 @@ var Methods = []string{
 	"Now", "Lead", "Resign", "Promote", "Orphans", "Sweep", "Prune", "Due", "Fire",
 	"Delete", "Requeue", "PauseQueue", "Recurring", "PutRecurring", "RemoveRecurring",
 	"Job", "Jobs", "Counts", "Series", "Servers", "Queues", "Recurrings", "Batch", "Batches",
-	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "WriteConsoles", "Logs", "Limits", "FireMany",
+	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "WriteConsoles", "Logs", "Limits", "FireMany", "Outputs",
 }
 
 // Store is one server's view of a store. It has every optional interface; what the inner store lacks answers with an error
@@ -158,6 +158,15 @@ func (s *Store) Limits(ctx context.Context, after string, limit int) ([]driver.L
 		return nil, lacks("LimitReader")
 	}
 	return through(ctx, s, "Limits", func() ([]driver.LimitInfo, error) { return l.Limits(ctx, after, limit) })
+}
+
+// Outputs implements driver.OutputReader.
+func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
+	l, ok := s.inner.(driver.OutputReader)
+	if !ok {
+		return nil, lacks("LimitReader")
+	}
+	return through(ctx, s, "Outputs", func() (map[int64][]byte, error) { return l.Outputs(ctx, ids) })
 }
 
 // writer is the writing side, of the store itself or of a transaction.

@@ -72,7 +72,7 @@ func TestEveryMethodMeetsTheRule(t *testing.T) {
 	})
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[driver.Store](), reflect.TypeFor[driver.Notifier](), reflect.TypeFor[driver.Transactor](),
-		reflect.TypeFor[driver.Console](), reflect.TypeFor[driver.LimitReader](),
+		reflect.TypeFor[driver.Console](), reflect.TypeFor[driver.LimitReader](), reflect.TypeFor[driver.OutputReader](),
 		reflect.TypeFor[driver.ConsoleBatch](), reflect.TypeFor[driver.BlockFirer](),
 	} {
 		for m := range typ.Methods() {
@@ -269,12 +269,13 @@ func TestMissingAbilities(t *testing.T) {
 	s := Wrap(bare{memstore.New()}, nil)
 	_, logsErr := s.Logs(t.Context(), 1, 0, 1)
 	_, limitsErr := s.Limits(t.Context(), "", 1)
+	_, outputsErr := s.Outputs(t.Context(), nil)
 	_, consolesErr := s.WriteConsoles(t.Context(), nil)
 	_, fireErr := s.FireMany(t.Context(), nil)
 	for name, err := range map[string]error{
 		"Subscribe": s.Subscribe(t.Context(), func(driver.Event) {}), "InTx": s.InTx(t.Context(), nil),
 		"WriteConsole": s.WriteConsole(t.Context(), driver.Ref{}, nil, 0), "Logs": logsErr, "Limits": limitsErr,
-		"WriteConsoles": consolesErr, "FireMany": fireErr,
+		"WriteConsoles": consolesErr, "FireMany": fireErr, "Outputs": outputsErr,
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)

@@ -104,7 +104,7 @@ func (r *jobRecord) started(w *world, n *node, run *engine.Run) {
 		r.fail("job %d starts attempt %d of %d", job.ID, job.Attempt, job.MaxAttempts)
 	}
 	for _, other := range r.live {
-		if w.awake(other.node) && other.run.Context().Err() == nil && !w.cfg.Faults.Skew && !w.cfg.Faults.Rush {
+		if w.awake(other.node) && !w.outcast(n) && other.run.Context().Err() == nil && !w.cfg.Faults.Skew && !w.cfg.Faults.Rush {
 			r.fail("job %d starts on %s under claim %d while %s, which is awake, runs it under claim %d and was not told to stop",
 				job.ID, n.id, job.Claim, other.node.id, other.run.Job().Claim)
 		}
@@ -117,8 +117,8 @@ func (w *world) awake(n *node) bool {
 	if n.frozen(w) || w.now.Sub(n.frozenUntil) < time.Second && !n.frozenUntil.IsZero() {
 		return false
 	}
-	// A server whose row was removed, or a store whose clock jumped, takes a heartbeat or two to be understood.
-	if recently := w.now.Add(-3 * heartbeat); n.unregisteredAt.After(recently) || w.jumpedAt.After(recently) {
+	// A store whose clock jumped takes a heartbeat or two to be understood.
+	if w.outcast(n) || w.jumpedAt.After(w.now.Add(-3*heartbeat)) {
 		return false
 	}
 	for _, other := range w.nodes {
@@ -128,6 +128,10 @@ func (w *world) awake(n *node) bool {
 	}
 	return false
 }
+
+// outcast reports whether an operator has removed the row of a server that lives, which it does not know until its heartbeats have told
+// it so. Its jobs are given to others at once, those of a claim that is under way included.
+func (w *world) outcast(n *node) bool { return n.unregisteredAt.After(w.now.Add(-3 * heartbeat)) }
 
 func (r *jobRecord) fail(format string, args ...any) {
 	if r.broken == nil {

@@ -95,9 +95,9 @@ func TestSeeds(t *testing.T) {
 
 // regressions are seeds that once failed: 86 and 127 on a leader whose duties slept on after a renewal that came late, 2560 on a
 // claim lane that found no room and was never woken to poll again, 4722 on a server that woke up after a minute and started what
-// a claim from before had brought, 490 on a lease that a jump of the store's clock made look older than its claim, whose answer was
-// still to come.
-var regressions = []uint64{86, 127, 490, 2560, 4722}
+// a claim from before had brought, 490, 11299 and 15455 on a lease that looked old after a jump of the store's clock and was sent back
+// while its claim was under way. 13315 was an operator who removed the row of a server whose claim was under way.
+var regressions = []uint64{86, 127, 490, 2560, 4722, 11299, 13315, 15455}
 
 func TestRegressions(t *testing.T) {
 	for _, seed := range regressions {

@@ -183,13 +183,27 @@ create table {prefix}deadlines (
     primary key (deadline, id)
 ) strict, without rowid;
 
+-- open is 1 while the child counts the parent among what it waits for. It says nothing of a child that waits no more.
 create table {prefix}deps (
     parent        integer not null,
     child         integer not null,
     mask          integer not null,
+    open          integer not null,
     primary key (parent, child)
 ) strict, without rowid;
 create index {prefix}deps_child on {prefix}deps (child);
+
+-- Ends of jobs and batches whose dependents were too many for one call: those with ids above settled, up to until, are still
+-- to be settled. Of job and batch one is 0.
+create table {prefix}endings (
+    seq           integer primary key,
+    job           integer not null,
+    batch         integer not null,
+    state         text    not null,
+    settled       integer not null,
+    until         integer not null
+) strict;
+create index {prefix}endings_job on {prefix}endings (job);
 
 -- expires_at is 0 for a key that is held while its job is live.
 create table {prefix}uniques (
@@ -212,20 +226,34 @@ create table {prefix}limits (
     admit_tat     integer not null
 ) strict, without rowid;
 
+-- The counts of members by state are kept here, each changed once per call, so that no reader walks over members. Active are
+-- the enqueued and processing ones: a claim changes nothing here, and how many of them run is read from their leases. Live is
+-- the sum of the states that are not archived, members that of all.
 create table {prefix}batches (
     id              integer primary key,
     parent          integer not null,
-    sealed          integer not null,
-    total           integer not null,
-    live            integer not null,
-    nested          integer not null,
-    nested_finished integer not null,
+    sealed          integer not null default 0,
+    total           integer not null default 0,
+    members         integer not null default 0,
+    live            integer not null default 0,
+    awaiting        integer not null default 0,
+    scheduled       integer not null default 0,
+    throttled       integer not null default 0,
+    active          integer not null default 0,
+    failed          integer not null default 0,
+    succeeded       integer not null default 0,
+    deleted         integer not null default 0,
+    nested          integer not null default 0,
+    nested_finished integer not null default 0,
     created_at      integer not null,
-    finished_at     integer not null,
+    finished_at     integer not null default 0,
     meta            text    not null,
     description     text    not null
 ) strict;
 create index {prefix}batches_parent on {prefix}batches (parent, id) where parent > 0;
+create index {prefix}batches_idle on {prefix}batches (id)
+    where sealed = 1 and finished_at = 0 and live = 0 and nested = nested_finished;
+create index {prefix}batches_over on {prefix}batches (finished_at, id) where finished_at > 0 and members = 0;
 
 create table {prefix}recurring (
     id            text    not null primary key,
@@ -294,12 +322,13 @@ create table {prefix}totals (
 insert into {prefix}totals values (1, 0, 0, 0, 0);
 
 -- The newest id among the jobs that retention has removed. Ids go on from it or from the newest job, so that none is used
--- again.
+-- again. Those of batches go on from last_batch.
 create table {prefix}ids (
     id            integer primary key check (id = 1),
-    last          integer not null
+    last          integer not null,
+    last_batch    integer not null
 ) strict;
-insert into {prefix}ids values (1, 0);
+insert into {prefix}ids values (1, 0, 0);
 
 -- What other processes are to be told and cannot see by the ids of new jobs, in order. The newest thousands are kept, never none, so that seq only grows.
 create table {prefix}signals (

@@ -59,7 +59,7 @@ limit 5;
 select id, name || ' of no job' from (
     select id, 'meta' as name from {prefix}metas union all select id, 'output' from {prefix}outputs
     union all select id, 'history' from {prefix}history union all select id, 'console' from {prefix}console
-    union all select id, 'progress' from {prefix}progress
+    union all select id, 'progress' from {prefix}progress union all select child, 'dependency' from {prefix}deps
 ) s where not exists (select 1 from {prefix}jobs j where j.id = s.id) limit 5;
 
 -- name: check_history
@@ -71,3 +71,63 @@ where t.succeeded < (select coalesce(sum(succeeded), 0) from {prefix}stats)
     or t.failed < (select coalesce(sum(failed), 0) from {prefix}stats)
     or t.deleted < (select coalesce(sum(deleted), 0) from {prefix}stats)
     or t.retried < (select coalesce(sum(retried), 0) from {prefix}stats);
+
+-- name: check_waits
+-- What a job counts is what it waits for, and that has not ended, but for what is left to be settled.
+select a.id, 'waits for another number of things than it counts' from {prefix}awaiting a join {prefix}jobs j on j.id = a.id
+where a.pending < 1 or a.pending <> (select count(*) from {prefix}deps d where d.child = a.id and d.open = 1)
+    + exists (select 1 from {prefix}batches b where b.id = j.after_batch and b.finished_at = 0)
+    and not exists (select 1 from {prefix}endings)
+union all
+select d.child, 'waits for job ' || d.parent || ', which has ended or is gone' from {prefix}deps d
+join {prefix}awaiting a on a.id = d.child
+where d.open = 1 and not exists (select 1 from {prefix}endings)
+    and (not exists (select 1 from {prefix}jobs j where j.id = d.parent)
+        or exists (select 1 from {prefix}done n where n.id = d.parent)
+        or d.mask & ?1 <> 0 and exists (select 1 from {prefix}failed f where f.id = d.parent))
+limit 5;
+
+-- name: check_flow_flags
+select s.id, 'flags that do not fit dependencies and batches' from (
+    select id, flags from {prefix}ready
+    union all select id, flags from {prefix}lease
+    union all select id, flags from {prefix}scheduled
+    union all select id, flags from {prefix}throttled
+    union all select id, flags from {prefix}awaiting
+    union all select id, flags from {prefix}failed
+    union all select id, flags from {prefix}done
+) s join {prefix}jobs j on j.id = s.id
+where (s.flags & ?1 = 0) and exists (select 1 from {prefix}deps d where d.parent = s.id)
+    or (s.flags & ?2 <> 0) <> (j.batch_id <> 0)
+    or (s.flags & ?3 <> 0) <> (j.after_batch <> 0 or j.parents <> '')
+limit 5;
+
+-- name: check_batches
+select b.id, 'batch whose counts are not those of its members' from {prefix}batches b
+left join (
+    select j.batch_id, count(*) as members, count(a.id) as awaiting, count(s.id) as scheduled, count(t.id) as throttled,
+        count(f.id) as failed, coalesce(sum(d.state = 1), 0) as succeeded, coalesce(sum(d.state = 2), 0) as deleted
+    from {prefix}jobs j
+    left join {prefix}awaiting a on a.id = j.id
+    left join {prefix}scheduled s on s.id = j.id
+    left join {prefix}throttled t on t.id = j.id
+    left join {prefix}failed f on f.id = j.id
+    left join {prefix}done d on d.id = j.id
+    where j.batch_id > 0 group by j.batch_id
+) m on m.batch_id = b.id
+where b.members <> coalesce(m.members, 0) or b.awaiting <> coalesce(m.awaiting, 0) or b.scheduled <> coalesce(m.scheduled, 0)
+    or b.throttled <> coalesce(m.throttled, 0) or b.failed <> coalesce(m.failed, 0)
+    or b.succeeded <> coalesce(m.succeeded, 0) or b.deleted <> coalesce(m.deleted, 0)
+    or b.live <> b.awaiting + b.scheduled + b.throttled + b.active + b.failed or b.members <> b.live + b.succeeded + b.deleted
+    or b.members > b.total
+union all
+select b.id, 'batch that is sealed and done and has not finished' from {prefix}batches b
+where b.sealed = 1 and b.finished_at = 0 and b.live = 0 and b.nested = b.nested_finished
+union all
+select b.id, 'batch whose nested ones are not as it counts' from {prefix}batches b
+where b.nested < (select count(*) from {prefix}batches c where c.parent = b.id)
+    or b.nested - b.nested_finished <> (select count(*) from {prefix}batches c where c.parent = b.id and c.finished_at = 0)
+union all
+select j.id, 'member of batch ' || j.batch_id || ', which is gone' from {prefix}jobs j
+where j.batch_id > 0 and not exists (select 1 from {prefix}batches b where b.id = j.batch_id)
+limit 5;

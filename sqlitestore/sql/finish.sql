@@ -3,11 +3,14 @@
 -- job by job.
 
 -- name: finish_count
--- How many of the jobs are as their outcomes expect, without flags that mean more to do.
-select count(*) from json_each(?1) e cross join {prefix}lease l on l.id = e.value where l.claim = ?2 and l.flags & ?3 = 0;
+-- How many of the jobs are as their outcomes expect, without flags that mean more to do, and how many of them others wait for or
+-- are members of batches.
+select count(*), coalesce(sum(l.flags & ?4 <> 0), 0), coalesce(sum(l.flags & ?5 <> 0), 0)
+from json_each(?1) e cross join {prefix}lease l on l.id = e.value where l.claim = ?2 and l.flags & ?3 = 0;
 
 -- name: finish_read
-select e.key, l.claim, l.attempt, l.flags, l.cancel, l.server, l.queue
+select e.key, l.claim, l.attempt, l.flags, l.cancel, l.server, l.queue,
+    case when l.flags & ?2 then (select j.batch_id from {prefix}jobs j where j.id = l.id) else 0 end
 from json_each(?1) e cross join {prefix}lease l on l.id = e.value;
 
 -- name: finish_done

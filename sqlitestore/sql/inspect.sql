@@ -108,3 +108,7 @@ select queue, min((select min(run_at) from (
     select r.run_at from {prefix}ready r
     where r.queue = lane.queue and r.kind = lane.kind and r.rank = lane.rank order by r.id limit 1000)))
 from lane group by queue;
+
+-- name: outputs
+select o.id, o.output from json_each(?1) e cross join {prefix}done d on d.id = e.value cross join {prefix}outputs o on o.id = d.id
+where d.state = ?2;

@@ -1,8 +1,8 @@
 -- name: prune_done
-select id from {prefix}done where state = ?1 and finished_at <= ?2 order by finished_at, id limit ?3;
+select id, flags from {prefix}done where state = ?1 and finished_at <= ?2 order by finished_at, id limit ?3;
 
 -- name: prune_failed
-select id from {prefix}failed where finished_at <= ?1 order by finished_at, id limit ?2;
+select id, flags from {prefix}failed where finished_at <= ?1 order by finished_at, id limit ?2;
 
 -- name: prune_done_rows
 delete from {prefix}done where id in (select value from json_each(?1));

@@ -13,13 +13,21 @@ CREATE TABLE kiln_awaiting (
 CREATE TABLE kiln_batches (
     id              integer primary key,
     parent          integer not null,
-    sealed          integer not null,
-    total           integer not null,
-    live            integer not null,
-    nested          integer not null,
-    nested_finished integer not null,
+    sealed          integer not null default 0,
+    total           integer not null default 0,
+    members         integer not null default 0,
+    live            integer not null default 0,
+    awaiting        integer not null default 0,
+    scheduled       integer not null default 0,
+    throttled       integer not null default 0,
+    active          integer not null default 0,
+    failed          integer not null default 0,
+    succeeded       integer not null default 0,
+    deleted         integer not null default 0,
+    nested          integer not null default 0,
+    nested_finished integer not null default 0,
     created_at      integer not null,
-    finished_at     integer not null,
+    finished_at     integer not null default 0,
     meta            text    not null,
     description     text    not null
 ) strict;
@@ -43,6 +51,7 @@ CREATE TABLE kiln_deps (
     parent        integer not null,
     child         integer not null,
     mask          integer not null,
+    open          integer not null,
     primary key (parent, child)
 ) strict, without rowid;
 
@@ -56,6 +65,15 @@ CREATE TABLE kiln_done (
     attempted_at  integer not null,
     server        text    not null,
     finished_at   integer not null
+) strict;
+
+CREATE TABLE kiln_endings (
+    seq           integer primary key,
+    job           integer not null,
+    batch         integer not null,
+    state         text    not null,
+    settled       integer not null,
+    until         integer not null
 ) strict;
 
 CREATE TABLE kiln_failed (
@@ -87,7 +105,8 @@ CREATE TABLE kiln_history (
 
 CREATE TABLE kiln_ids (
     id            integer primary key check (id = 1),
-    last          integer not null
+    last          integer not null,
+    last_batch    integer not null
 ) strict;
 
 CREATE TABLE kiln_jobs (
@@ -274,11 +293,18 @@ CREATE TABLE kiln_uniques (
 
 CREATE INDEX kiln_awaiting_queue on kiln_awaiting (queue, id);
 
+CREATE INDEX kiln_batches_idle on kiln_batches (id)
+    where sealed = 1 and finished_at = 0 and live = 0 and nested = nested_finished;
+
+CREATE INDEX kiln_batches_over on kiln_batches (finished_at, id) where finished_at > 0 and members = 0;
+
 CREATE INDEX kiln_batches_parent on kiln_batches (parent, id) where parent > 0;
 
 CREATE INDEX kiln_deps_child on kiln_deps (child);
 
 CREATE INDEX kiln_done_list on kiln_done (state, finished_at, id);
+
+CREATE INDEX kiln_endings_job on kiln_endings (job);
 
 CREATE INDEX kiln_failed_kind on kiln_failed (kind, finished_at, id);
 

@@ -1,0 +1,153 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"sync/atomic"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// slice is how many waiting jobs one Sweep looks at to find what must not be.
+const slice = 1000
+
+// sweepPlace is the last waiting job that Sweep has looked at.
+type sweepPlace struct{ awaiting atomic.Int64 }
+
+// Sweep implements driver.Coordinator. It goes on with the dependents that were too many for the calls that ended what they
+// waited for, and looks at a slice of what waits for anything that somebody else than the store has left inconsistent.
+func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
+	limit = storekit.AtLeastOne(limit)
+	changed := 0
+	err := s.do(ctx, func(w *work) error {
+		var err error
+		changed, err = w.sweep(&s.swept, limit)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return changed, nil
+}
+
+func (w *work) sweep(at *sweepPlace, limit int) (int, error) {
+	changed, err := w.sweepEndings(limit)
+	if err != nil || changed >= limit {
+		return changed, err
+	}
+	for _, repair := range []func(limit int) (int, error){
+		w.sweepIdle, func(limit int) (int, error) { return w.sweepAwaiting(at, limit) },
+	} {
+		n, err := repair(limit - changed)
+		if err != nil {
+			return 0, err
+		}
+		if changed += n; changed >= limit {
+			break
+		}
+	}
+	return changed, nil
+}
+
+// sweepEndings goes on with endings that were put off, oldest first.
+func (w *work) sweepEndings(limit int) (int, error) {
+	var list []ending
+	seen := map[int64]bool{}
+	again := false
+	err := w.each("endings_next", []any{int64(limit)}, func(rows *sql.Rows) error {
+		var e ending
+		if err := rows.Scan(&e.seq, &e.job, &e.batch, &e.state, &e.settled, &e.until); err != nil {
+			return err
+		}
+		// A second end of one job waits for the first.
+		if again = again || e.job != 0 && seen[e.job]; again {
+			return nil
+		}
+		seen[e.job] = true
+		list = append(list, e)
+		return nil
+	})
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	w.flow.ended = list
+	n, err := w.settle(limit)
+	return max(n, 1), err
+}
+
+// sweepIdle finishes batches that nothing will finish any more.
+func (w *work) sweepIdle(limit int) (int, error) {
+	n := 0
+	err := w.each("batch_idle", []any{int64(limit)}, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		w.tallyOf(id).look = true
+		n++
+		return err
+	})
+	if err != nil || n == 0 {
+		return n, err
+	}
+	_, err = w.settle(settleAtMost)
+	return n, err
+}
+
+// sweepAwaiting looks at the next slice of waiting jobs: at what they wait for, and then at how they count it.
+func (w *work) sweepAwaiting(at *sweepPlace, limit int) (int, error) {
+	from := at.awaiting.Load()
+	var n int
+	var to int64
+	if _, err := w.one("flow_slice", []any{from, int64(min(limit, slice))}, &n, &to); err != nil {
+		return 0, err
+	}
+	if n < min(limit, slice) {
+		to = math.MaxInt64
+		at.awaiting.Store(0)
+	} else {
+		at.awaiting.Store(to)
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	stranded, err := w.sweepStranded(from, to)
+	if err != nil {
+		return 0, err
+	}
+	miscounted, err := w.sweepMiscounted(from, to)
+	return stranded + miscounted, err
+}
+
+// sweepStranded settles dependencies on jobs that have ended.
+func (w *work) sweepStranded(from, to int64) (int, error) {
+	err := w.each("flow_stranded", []any{from, to, int64(driver.OnFailed)}, func(rows *sql.Rows) error {
+		var e ending
+		err := rows.Scan(&e.job, &e.until, &e.state)
+		e.settled = e.until - 1
+		w.flow.ended = append(w.flow.ended, e)
+		return err
+	})
+	if err != nil || len(w.flow.ended) == 0 {
+		return 0, err
+	}
+	return w.settle(settleAtMost)
+}
+
+// sweepMiscounted corrects jobs that wait for another number of things than they count, and releases those that wait for nothing.
+func (w *work) sweepMiscounted(from, to int64) (int, error) {
+	var found []*dependent
+	err := w.each("flow_recount", []any{from, to}, func(rows *sql.Rows) error {
+		d := &dependent{}
+		err := rows.Scan(&d.id, &d.pending, &d.resolved, &d.flags, &d.runAt, &d.queue, &d.batch)
+		found = append(found, d)
+		return err
+	})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	if err := w.moveDependents(found); err != nil {
+		return 0, err
+	}
+	return len(found), nil
+}
