@@ -73,8 +73,13 @@ func trialJob(p *driver.InsertParams, attempt *trial.Job) *driver.Job {
 		Ref: driver.Ref{ID: 1, Claim: int32(max(attempt.Attempt, 1))}, Kind: p.Kind, Queue: p.Queue, Args: p.Args, Meta: p.Meta, Tags: p.Tags, Title: p.Title,
 		Priority: p.Priority, Attempt: max(attempt.Attempt, 1), MaxAttempts: p.MaxAttempts, Timeout: p.Timeout,
 		RunAt: now, CreatedAt: now, AttemptedAt: now, BatchID: p.BatchID, LimitKey: p.LimitKey,
-		Parents: slices.Sorted(maps.Keys(attempt.ParentOutputs)),
+		Parents: slices.Collect(maps.Keys(attempt.ParentOutputs)),
 	}
+	for _, parent := range p.Parents {
+		job.Parents = append(job.Parents, parent.ID)
+	}
+	slices.Sort(job.Parents)
+	job.Parents = slices.Compact(job.Parents)
 	if len(attempt.Meta) > 0 {
 		meta := maps.Clone(p.Meta)
 		if meta == nil {
