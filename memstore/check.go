@@ -21,8 +21,8 @@ func (s *Store) Check(ctx context.Context) error {
 	var c checker
 	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
 		c.row(s, id, s.rows[id])
-		c.waits(s, s.rows[id])
 	}
+	c.waits(s)
 	c.batches(s)
 	c.lists(s)
 	c.lanes(s)

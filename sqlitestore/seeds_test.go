@@ -99,6 +99,11 @@ func runSeed(t *testing.T, seed uint64, path string, told map[string]int, log bo
 		writes: map[int]*insertion{}, ids: map[int64]bool{}, refs: map[driver.Ref]bool{}, unsure: map[driver.Ref]bool{}, final: map[int64]driver.State{},
 	}
 	w.s = newStore(t, w.pool.DB)
+	for n := range 60 { // one for each call that may come to fire it
+		if err := w.s.PutRecurring(t.Context(), driver.Recurring{ID: fmt.Sprintf("r%d", n), Spec: "@daily", Location: "UTC"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 8 {
 		w.round()
 		if t.Failed() {
@@ -148,7 +153,7 @@ func (w *trial) round() {
 		}
 	})
 	<-held
-	makers := []func() func() func(){w.insert, w.insert, w.claim, w.claim, w.finish, w.finish, w.promote, w.inTx, w.heartbeat}
+	makers := []func() func() func(){w.insert, w.insert, w.claim, w.claim, w.finish, w.finish, w.promote, w.inTx, w.heartbeat, w.fire, w.say}
 	var checks []func()
 	var mu sync.Mutex
 	for range 1 + w.rand.IntN(6) {

@@ -49,6 +49,8 @@ type Shape struct {
 	Retention driver.Retention
 	// Deadlines gives some jobs a deadline.
 	Deadlines bool
+	// Schedules gives the cluster recurring jobs.
+	Schedules bool
 	// Weights are those of the queues in the shared pool.
 	Weights map[string]int
 }
@@ -70,6 +72,8 @@ type Config struct {
 type Report struct {
 	Steps, Runs                int
 	Succeeded, Failed, Deleted int
+	// Fired is how many jobs came from recurring jobs.
+	Fired int
 	// Elapsed is the virtual time that passed.
 	Elapsed time.Duration
 }
@@ -96,6 +100,8 @@ type world struct {
 	// ahead is how far the store's clock has jumped, jumpedAt when it last did.
 	ahead    time.Duration
 	jumpedAt time.Time
+	// schedules are the recurring jobs by their ids.
+	schedules map[string]*schedule
 }
 
 // Run runs one simulation and returns the first rule that was broken.
@@ -107,6 +113,7 @@ func Run(cfg Config) (Report, error) {
 	}
 	w.store = memstore.New(memstore.Clock(w.storeNow))
 	defer w.store.Close()
+	w.plan()
 	for range cfg.Servers {
 		w.spawn()
 	}
@@ -153,6 +160,7 @@ func (w *world) chaos() error {
 // settle ends the faults: frozen servers go on, queues are open, and there is at least one server to do the rest.
 func (w *world) settle() {
 	w.calm, w.calmAt = true, w.now
+	w.unplan()
 	for w.left > 0 {
 		w.insert()
 	}
