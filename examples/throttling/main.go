@@ -15,14 +15,15 @@ import (
 	"github.com/kilnjobs/kiln/memstore"
 )
 
-type ChargeCard struct{ Order int }
+type (
+	ChargeCard struct{ Order int }
+	Export     struct{ Account, Page int }
+	Report     struct{ Edit int }
+)
+
 func (ChargeCard) Kind() string { return "charge_card" }
-
-type Export struct{ Account, Page int }
-func (Export) Kind() string { return "export" }
-
-type Report struct{ Edit int }
-func (Report) Kind() string { return "report" }
+func (Export) Kind() string     { return "export" }
+func (Report) Kind() string     { return "report" }
 
 func main() {
 	if err := run(os.Stdout); err != nil {
