@@ -1,5 +1,4 @@
-// Command throttling sends many jobs through limits: a payment service that takes ten calls a second, an account of which only one
-// export may run at a time, and a report that is wanted again and again and made once.
+// Command throttling holds jobs back: ten charges a second, one export of an account at a time, one report for many requests.
 package main
 
 import (
