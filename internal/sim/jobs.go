@@ -44,12 +44,20 @@ func (w *world) insert() {
 			jobs[i].Deadline = w.storeNow().Add(time.Duration(w.rng.IntN(90_000)) * time.Millisecond)
 		}
 	}
+	if w.cfg.Shape.Keys {
+		for i := range jobs {
+			w.keyed(&jobs[i])
+		}
+	}
 	out, err := w.store.Insert(context.Background(), jobs)
 	if err != nil {
 		panic(err)
 	}
 	w.left -= n
 	for i, o := range out {
+		if o.Duplicate {
+			continue
+		}
 		w.jobs[o.ID] = &jobRecord{id: o.ID}
 		w.order = append(w.order, o.ID)
 		w.hear(driver.Event{Kind: driver.JobsReady, Queue: jobs[i].Queue})

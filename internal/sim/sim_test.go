@@ -56,6 +56,7 @@ func vary(cfg *Config) {
 		f.Refuse = 0.1
 	}
 	s.Schedules = sometimes()
+	s.Keys = sometimes()
 }
 
 // seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 500, or 40 in the short form.

@@ -49,6 +49,8 @@ type Shape struct {
 	Retention driver.Retention
 	// Deadlines gives some jobs a deadline.
 	Deadlines bool
+	// Keys gives some jobs unique keys and limits.
+	Keys bool
 	// Schedules gives the cluster recurring jobs.
 	Schedules bool
 	// Weights are those of the queues in the shared pool.
@@ -283,6 +285,9 @@ func (w *world) check() error {
 		}
 	}
 	if err := w.prompt(); err != nil {
+		return err
+	}
+	if err := w.checkLimits(); err != nil {
 		return err
 	}
 	return w.store.Check(context.Background())
