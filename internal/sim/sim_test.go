@@ -55,6 +55,7 @@ func vary(cfg *Config) {
 	if sometimes() {
 		f.Refuse = 0.1
 	}
+	s.Flows = sometimes()
 }
 
 // seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 500, or 40 in the short form.

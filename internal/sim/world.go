@@ -49,6 +49,8 @@ type Shape struct {
 	Retention driver.Retention
 	// Deadlines gives some jobs a deadline.
 	Deadlines bool
+	// Flows gives some jobs parents and batches.
+	Flows bool
 	// Weights are those of the queues in the shared pool.
 	Weights map[string]int
 }
@@ -96,6 +98,9 @@ type world struct {
 	// ahead is how far the store's clock has jumped, jumpedAt when it last did.
 	ahead    time.Duration
 	jumpedAt time.Time
+	// batches are all that were opened, in order, the first sealed of them are sealed.
+	batches []int64
+	sealed  int
 }
 
 // Run runs one simulation and returns the first rule that was broken.
@@ -156,6 +161,7 @@ func (w *world) settle() {
 	for w.left > 0 {
 		w.insert()
 	}
+	w.seal()
 	alive := 0
 	for _, n := range w.nodes {
 		n.frozenUntil = time.Time{}
@@ -184,7 +190,11 @@ func (w *world) rest() error {
 		if err := w.step(); err != nil {
 			return err
 		}
+		if w.steps%1000 == 0 {
+			w.clear()
+		}
 	}
+	w.clear()
 	for _, n := range w.nodes {
 		n.begin(w, "stop")
 		n.stopping = true
