@@ -59,9 +59,7 @@ func classify(ctx context.Context, job *driver.Job, err error, output json.RawMe
 		return success(output)
 	}
 	cause := context.Cause(ctx)
-	if cause == ErrTimeout && !errors.Is(err, ErrTimeout) {
-		err = fmt.Errorf("%w: %w", ErrTimeout, err)
-	}
+	err = withCause(ctx, err)
 	text, trace := err.Error(), ""
 	var p *PanicError
 	if errors.As(err, &p) {
@@ -84,6 +82,14 @@ func classify(ctx context.Context, job *driver.Job, err error, output json.RawMe
 		return retry(job, text, trace, 0)
 	}
 	return out
+}
+
+// withCause says in an error that the time limit had passed when the handler returned it.
+func withCause(ctx context.Context, err error) error {
+	if err != nil && context.Cause(ctx) == ErrTimeout && !errors.Is(err, ErrTimeout) {
+		return fmt.Errorf("%w: %w", ErrTimeout, err)
+	}
+	return err
 }
 
 // retry is the outcome of an attempt that failed, and may be tried again if attempts are left.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -60,6 +61,8 @@ type run struct {
 
 	mu     sync.Mutex
 	output json.RawMessage
+	// parents are the outputs that a trial without a server gives.
+	parents map[int64]json.RawMessage
 	// kept is the console of a job without a server.
 	kept *engine.Console
 }
@@ -141,7 +144,11 @@ func (j *Job[T]) SetParam(ctx context.Context, key string, v any) error {
 // succeeded and set one. It is empty for a job built by hand.
 func (j *Job[T]) ParentOutputs(ctx context.Context) (map[int64]json.RawMessage, error) {
 	outputs := map[int64]json.RawMessage{}
-	client := j.state().client
+	r := j.state()
+	client := r.client
+	if client == nil {
+		maps.Copy(outputs, r.parents)
+	}
 	if client == nil || len(j.Parents) == 0 {
 		return outputs, nil
 	}

@@ -113,6 +113,12 @@ func TestSetRecurringTakesTheArgsOptions(t *testing.T) {
 	})
 }
 
+// chained is args that wait for another job, which makes no sense again and again.
+type chained struct{ option kiln.InsertOption }
+
+func (chained) Kind() string                         { return "chained" }
+func (c chained) InsertOptions() []kiln.InsertOption { return []kiln.InsertOption{c.option} }
+
 func TestSetRecurringRefuses(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
@@ -134,6 +140,10 @@ func TestSetRecurringRefuses(t *testing.T) {
 			`Spec "0 0 30 2 *" has no time`:    set("a", "0 0 30 2 *"),
 			`Spec "0 0 31 2,4 *" has no time`:  set("a", "0 0 31 2,4 *"),
 			`"@every 50000h0m0s" has no time`:  set("a", "@every 50000h"),
+			"name jobs or a batch":             r.client.SetRecurring(ctx, "a", "@daily", chained{kiln.After{1}}),
+			"name jobs or a batch, ":           r.client.SetRecurring(ctx, "a", "@daily", chained{kiln.AfterBatch(1)}),
+			"or a batch, which":                r.client.SetRecurring(ctx, "a", "@daily", chained{kiln.InBatch(1)}),
+			"a batch, which a":                 r.client.SetRecurring(ctx, "a", "@daily", chained{kiln.Needs{0}}),
 			"Args is nil":                      r.client.SetRecurring(ctx, "a", "@daily", nil),
 			"Group is empty":                   r.client.SyncRecurring(ctx, ""),
 			`Group "a/b" has '/'`:              r.client.SyncRecurring(ctx, "a/b"),

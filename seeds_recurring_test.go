@@ -8,6 +8,7 @@ import (
 
 	"github.com/kilnjobs/kiln"
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/kilntest"
 )
 
 type SalesReport struct{}
@@ -107,6 +108,25 @@ func TestSampleConsole(t *testing.T) {
 		}
 		if got := strings.Join(texts, ", "); err != nil || got != "importing one, importing two, importing three" {
 			t.Errorf("lines %s, %v", got, err)
+		}
+	})
+}
+
+// "kilntest.Work drives a job through the real middleware chain and classification logic without a server; its result includes the
+// console lines and the progress. RequireEnqueued/RequireNotEnqueued assert on what a piece of code actually enqueued."
+func TestSampleKilntest(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		kiln.Handle(r.mux, importRows)
+		result := kilntest.Work(t.Context(), r.mux, Import{Rows: []Row{{"one"}, {"two"}}})
+		if result.State != kiln.Succeeded || strings.Join(result.Logs, ", ") != "importing one, importing two" || result.Progress != 50 {
+			t.Errorf("%+v", result)
+		}
+		kilntest.RequireNotEnqueued[Import](t, r.client, nil)
+		if _, err := r.client.Enqueue(t.Context(), Import{Rows: []Row{{"one"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if j := kilntest.RequireEnqueued(t, r.client, func(j *kiln.Job[Import]) bool { return len(j.Args.Rows) == 1 }); j.ID != 1 {
+			t.Errorf("found %+v", j)
 		}
 	})
 }

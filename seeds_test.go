@@ -278,7 +278,6 @@ var waiting = []struct{ from, sample, ability string }{
 	{"README, With PostgreSQL", `store, err := pgstore.New(ctx, pool)`, "pgstore"},
 	{"README, Transactional enqueue", `store.SQLTx(tx)`, "pgstore"},
 	{"README, Observability", `client := kiln.NewClient(store, kilnotel.EnqueueMiddleware())`, "kilnotel"},
-	{"README, Testing with kilntest", `kilntest.Work`, "kilntest"},
 	{"README, Dashboard", `mux.Handle("/kiln/", dashboard.New(client, dashboard.Options{`, "dashboard"},
 	{"v0.5.0", `store, err := mssqlstore.New(ctx, db)`, "mssqlstore"},
 	{"v0.4.0", `unregister, err := kilnotel.Observe(server, store)`, "kilnotel"},

@@ -134,18 +134,26 @@ type runner struct {
 
 // Run runs one job: what keeps it from starting first, then its handler.
 func (r *runner) Run(ctx context.Context, job *driver.Job) driver.Outcome {
+	if out, cannot := r.refuse(job); cannot {
+		return out
+	}
 	h := r.handlers[job.Kind]
-	if h == nil {
-		return r.unknown(job)
-	}
-	if t := deadlineOf(job.Meta); !t.IsZero() && job.AttemptedAt.After(t) {
-		return driver.Outcome{State: driver.Deleted, Reason: "deadline",
-			Error: fmt.Sprintf("kiln: deadline %s had passed when the job was claimed", t.Format(time.RFC3339Nano))}
-	}
 	v := invoke(ctx, r.client, job)
 	// The handler's own panics are caught inside of the middleware; this catches the middleware's.
 	err := recovered(h.fn)(&v.ctx, &v.raw)
 	return classify(ctx, job, err, v.raw.Output(), r.backoffOf(h))
+}
+
+// refuse is the outcome of a job that must not start: no handler knows its kind, or its deadline has passed.
+func (r *runner) refuse(job *driver.Job) (out driver.Outcome, cannot bool) {
+	if r.handlers[job.Kind] == nil {
+		return r.unknown(job), true
+	}
+	if t := deadlineOf(job.Meta); !t.IsZero() && job.AttemptedAt.After(t) {
+		return driver.Outcome{State: driver.Deleted, Reason: "deadline",
+			Error: fmt.Sprintf("kiln: deadline %s had passed when the job was claimed", t.Format(time.RFC3339Nano))}, true
+	}
+	return driver.Outcome{}, false
 }
 
 // Exited is the outcome of a handler that called runtime.Goexit: a failed attempt.

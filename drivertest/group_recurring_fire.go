@@ -20,6 +20,7 @@ func fireCases() []testCase {
 		{name: "FireEvents", pins: "A Fire publishes JobsReady for the queues of its jobs.", needs: needsNotifier, run: fireEvents},
 		{name: "FireMany", pins: "FireMany fires each step by itself: one that conflicts, is unknown or refused has its error and leaves nothing, and the others are applied.", needs: needsBlockFirer, run: fireMany},
 		{name: "FireManySame", pins: "Of two steps for one version in a FireMany the first wins.", needs: needsBlockFirer, run: fireManySame},
+		{name: "FireManyParents", pins: "Jobs of a step that wait for each other name each other by their places in the step; a missing parent refuses the step alone.", needs: needsBlockFirer, run: fireManyParents},
 		{name: "FireManyNone", pins: "A FireMany of no steps does nothing.", needs: needsBlockFirer, run: fireManyNone},
 	}
 }
@@ -251,6 +252,27 @@ func fireManySame(e *env) {
 	}
 	e.countsAre("afterwards", driver.Counts{Enqueued: 2})
 	eq(e, "version", e.definition("a").Version, 3)
+}
+
+func fireManyParents(e *env) {
+	at := e.now().Add(-time.Hour)
+	for _, id := range []string{"a", "b", "c"} {
+		e.put(everyDay(id, at))
+	}
+	child := func(p driver.Parent) driver.InsertParams {
+		return job(func(j *driver.InsertParams) { j.Parents = []driver.Parent{p} })
+	}
+	res := e.fireMany(
+		driver.Fire{ID: "a", Version: 1, Jobs: copies(2)},
+		driver.Fire{ID: "b", Version: 1, Jobs: []driver.InsertParams{job(), child(driver.Parent{Index: 0, On: driver.OnSucceeded})}},
+		driver.Fire{ID: "c", Version: 1, Jobs: []driver.InsertParams{job(), child(driver.Parent{ID: 1 << 40, On: driver.OnSucceeded})}},
+	)
+	e.must(res[0].Err, "the step without parents")
+	e.must(res[1].Err, "the step with a parent")
+	e.wantErr(res[2].Err, driver.ErrNotFound, "the step with a missing parent")
+	e.countsAre("afterwards", driver.Counts{Enqueued: 3, Awaiting: 1})
+	eq(e, "parents of the job that waits", e.inState(res[1].Jobs[1].ID, driver.Awaiting).Parents, []int64{res[1].Jobs[0].ID})
+	eq(e, "version of c", e.definition("c").Version, 1)
 }
 
 func fireManyNone(e *env) {

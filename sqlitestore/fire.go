@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -92,9 +93,13 @@ func (w *work) fireMany(steps []firing) ([]driver.FireResult, error) {
 // insertFired inserts the jobs of the steps that are taken, all at once, or step by step when one of them is refused. It returns
 // the steps whose jobs are in.
 func (w *work) insertFired(steps []firing, take []int, results []driver.FireResult) ([]int, error) {
-	err := w.insertSteps(steps, take, results)
-	if err == nil || !refused(err) {
-		return take, err
+	// Jobs that wait for each other name each other by their places in their own step.
+	alone := slices.ContainsFunc(take, func(i int) bool { return waiting(steps[i].drafts) })
+	if !alone {
+		err := w.insertSteps(steps, take, results)
+		if err == nil || !refused(err) {
+			return take, err
+		}
 	}
 	var in []int
 	for _, i := range take {

@@ -106,6 +106,11 @@ func runSeed(t *testing.T, seed uint64, path string, told map[string]int, log bo
 	if w.batch, err = w.s.OpenBatch(t.Context(), driver.NewBatch{}); err != nil {
 		t.Fatal(err)
 	}
+	for n := range 60 { // one for each call that may come to fire it
+		if err := w.s.PutRecurring(t.Context(), driver.Recurring{ID: fmt.Sprintf("r%d", n), Spec: "@daily", Location: "UTC"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 8 {
 		w.round()
 		if t.Failed() {
@@ -155,7 +160,7 @@ func (w *trial) round() {
 		}
 	})
 	<-held
-	makers := []func() func() func(){w.insert, w.insert, w.claim, w.claim, w.finish, w.finish, w.promote, w.inTx, w.heartbeat}
+	makers := []func() func() func(){w.insert, w.insert, w.claim, w.claim, w.finish, w.finish, w.promote, w.inTx, w.heartbeat, w.fire, w.say}
 	var checks []func()
 	var mu sync.Mutex
 	for range 1 + w.rand.IntN(6) {

@@ -128,10 +128,6 @@ func (l *lane) pollWait() time.Duration {
 // take puts a claimed job into the table and returns it if a worker is free to start it. Otherwise it waits, or goes back at
 // once when the server has stopped claiming meanwhile. The caller holds the lock.
 func (s *Server) take(p *pool, job driver.Job, now time.Time) *Run {
-	if s.table.find(job.Ref) != nil {
-		// A jump of the store's clock made the lease look older than the claim, and it is on its way back as lost.
-		return nil
-	}
 	r := &Run{server: s, pool: p, job: job, heldAt: now, heap: -1}
 	if older := s.table.add(r); older != nil {
 		s.lose(older, now)

@@ -87,19 +87,30 @@ func (w *world) clear() {
 	}
 }
 
+// wait notes a parent. The masks of one that is named twice are joined.
+func (r *jobRecord) wait(p driver.Parent) {
+	for i := range r.parents {
+		if r.parents[i].ID == p.ID {
+			r.parents[i].On |= p.On
+			return
+		}
+	}
+	r.parents = append(r.parents, p)
+}
+
 // waited checks that a job that starts has waited for what it was to wait for. Operators who send jobs back are not held to it.
 func (r *jobRecord) waited(w *world, job *driver.Job) {
 	rec, err := w.store.Job(context.Background(), job.ID)
 	if err != nil || r.requeued {
 		return
 	}
-	for _, p := range r.parents.List {
-		parent, err := w.store.Job(context.Background(), p.Parent)
-		if known := w.jobs[p.Parent]; err != nil || known.requeued || known.deleted {
+	for _, p := range r.parents {
+		parent, err := w.store.Job(context.Background(), p.ID)
+		if known := w.jobs[p.ID]; err != nil || known.requeued || known.deleted {
 			continue
 		}
 		if !p.On.Has(parent.State) {
-			r.fail("job %d, which waits for the ends %d of job %d, starts while that is %s", job.ID, p.On, p.Parent, parent.State)
+			r.fail("job %d, which waits for the ends %d of job %d, starts while that is %s", job.ID, p.On, p.ID, parent.State)
 		}
 	}
 	if rec.AfterBatch == 0 {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/internal/engine"
-	"github.com/kilnjobs/kiln/storekit"
 )
 
 // jobRecord is what the world knows of a job.
@@ -18,7 +17,7 @@ type jobRecord struct {
 	// deleted says that an operator asked for its deletion.
 	deleted bool
 	// parents are the jobs that it waits for.
-	parents storekit.Deps
+	parents []driver.Parent
 	// readyAt is when it was first seen in its queue.
 	readyAt time.Time
 	// done says that it was seen in a final state that nobody can change any more.
@@ -63,7 +62,7 @@ func (w *world) insert() {
 			if p.ID == 0 {
 				p.ID = out[p.Index].ID
 			}
-			rec.parents.Add(p.ID, p.On)
+			rec.wait(p)
 		}
 		w.jobs[o.ID] = rec
 		w.order = append(w.order, o.ID)

@@ -63,7 +63,7 @@ func (w *world) spawn() {
 	if w.cfg.Faults.Skew {
 		n.speed = 0.5 + 1.5*w.rng.Float64()
 	}
-	store := faultstore.Wrap(w.store, nil)
+	store := faultstore.Wrap(recorded{w.store, w}, nil)
 	store.SetRule(w.rule(n))
 	n.engine = engine.New(engine.Config{
 		Store: &quirky{store, w}, ID: n.id, Kinds: []string{"job"},

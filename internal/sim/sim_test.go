@@ -56,6 +56,7 @@ func vary(cfg *Config) {
 		f.Refuse = 0.1
 	}
 	s.Flows = sometimes()
+	s.Schedules = sometimes()
 }
 
 // seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 500, or 40 in the short form.
@@ -86,10 +87,11 @@ func TestSeeds(t *testing.T) {
 		total.Succeeded += r.Succeeded
 		total.Failed += r.Failed
 		total.Deleted += r.Deleted
+		total.Fired += r.Fired
 		total.Elapsed += r.Elapsed
 	}
 	t.Logf("%+v", total)
-	if total.Succeeded == 0 || total.Failed == 0 || total.Deleted == 0 {
+	if total.Succeeded == 0 || total.Failed == 0 || total.Deleted == 0 || total.Fired == 0 {
 		t.Error("the simulations did not reach every end")
 	}
 }

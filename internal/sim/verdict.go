@@ -65,6 +65,9 @@ func (w *world) verdict() error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	if err := w.judgeSchedules(); err != nil {
+		return err
+	}
 	counts, err := w.store.Counts(ctx)
 	if err != nil {
 		return err
@@ -110,6 +113,9 @@ func (w *world) pruned(err error) bool {
 
 func (w *world) report() Report {
 	r := Report{Steps: w.steps, Runs: w.runs, Elapsed: w.now.Sub(w.start)}
+	for _, s := range w.schedules {
+		r.Fired += len(s.fired)
+	}
 	for _, id := range w.order {
 		job, err := w.store.Job(context.Background(), id)
 		if err != nil {

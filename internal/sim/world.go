@@ -51,6 +51,8 @@ type Shape struct {
 	Deadlines bool
 	// Flows gives some jobs parents and batches.
 	Flows bool
+	// Schedules gives the cluster recurring jobs.
+	Schedules bool
 	// Weights are those of the queues in the shared pool.
 	Weights map[string]int
 }
@@ -72,6 +74,8 @@ type Config struct {
 type Report struct {
 	Steps, Runs                int
 	Succeeded, Failed, Deleted int
+	// Fired is how many jobs came from recurring jobs.
+	Fired int
 	// Elapsed is the virtual time that passed.
 	Elapsed time.Duration
 }
@@ -101,6 +105,8 @@ type world struct {
 	// batches are all that were opened, in order, the first sealed of them are sealed.
 	batches []int64
 	sealed  int
+	// schedules are the recurring jobs by their ids.
+	schedules map[string]*schedule
 }
 
 // Run runs one simulation and returns the first rule that was broken.
@@ -112,6 +118,7 @@ func Run(cfg Config) (Report, error) {
 	}
 	w.store = memstore.New(memstore.Clock(w.storeNow))
 	defer w.store.Close()
+	w.plan()
 	for range cfg.Servers {
 		w.spawn()
 	}
@@ -158,6 +165,7 @@ func (w *world) chaos() error {
 // settle ends the faults: frozen servers go on, queues are open, and there is at least one server to do the rest.
 func (w *world) settle() {
 	w.calm, w.calmAt = true, w.now
+	w.unplan()
 	for w.left > 0 {
 		w.insert()
 	}

@@ -15,15 +15,16 @@ const Module = "github.com/kilnjobs/kiln"
 // imports says which packages of this repository, and of others, each package may import besides the standard library.
 // Packages of ours are named by their folders, "." is the root.
 var imports = map[string][]string{
-	".":                   {"driver", "cron", "internal/engine"},
+	".":                   {"driver", "cron", "internal/engine", "internal/trial"},
 	"driver":              {},
 	"storekit":            {"driver"},
 	"cron":                {"driver"},
 	"memstore":            {"driver", "storekit"},
 	"drivertest":          {"driver", "memstore"},
-	"kilntest":            {".", "driver"},
+	"kilntest":            {".", "driver", "internal/trial"},
 	"dashboard":           {".", "driver", "cron"},
 	"internal/engine":     {"driver", "cron"},
+	"internal/trial":      {"driver"},
 	"internal/sim":        {"driver", "memstore", "internal/engine", "internal/faultstore"},
 	"internal/faultstore": {"driver", "memstore", "internal/engine"},
 	"internal/tidy":       {},
@@ -46,6 +47,7 @@ var testImports = map[string][]string{
 	"kilntest":            {"memstore"},
 	"dashboard":           {"memstore", "kilntest"},
 	"internal/engine":     {"memstore", "internal/faultstore"},
+	"internal/trial":      {},
 	"internal/sim":        {},
 	"internal/faultstore": {},
 	"internal/tidy":       {},
