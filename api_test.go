@@ -53,6 +53,8 @@ var (
 	_ = []kiln.InsertOption{
 		kiln.Queue(""), kiln.Priority(int16(0)), kiln.Delay(time.Duration(0)), kiln.At(time.Time{}), kiln.MaxAttempts(int(0)),
 		kiln.Timeout(time.Duration(0)), kiln.Tags([]string{}), kiln.Title(""), kiln.Meta(map[string]string{}), kiln.Deadline(time.Time{}),
+		kiln.Unique{Key: "", For: time.Duration(0), Replace: false, Debounce: time.Duration(0)},
+		kiln.Limit{Key: "", Max: int(0), Rate: int(0), Per: time.Duration(0), Burst: int(0)},
 		kiln.After([]int64{}), kiln.AfterFinished([]int64{}), kiln.AfterFailed([]int64{}), kiln.AfterDeleted([]int64{}),
 		kiln.AfterBatch(int64(0)), kiln.InBatch(int64(0)), kiln.Needs([]int{}),
 	}
@@ -60,7 +62,7 @@ var (
 
 	_ = []kiln.RecurringOption{
 		kiln.TZ(""), kiln.Misfire(uint8(0)), kiln.Overlap(false), kiln.Queue(""), kiln.Priority(0), kiln.MaxAttempts(0), kiln.Timeout(0),
-		kiln.Tags{}, kiln.Meta{},
+		kiln.Tags{}, kiln.Meta{}, kiln.Limit{},
 	}
 	_ = []kiln.Misfire{kiln.MisfireOnce, kiln.MisfireAll, kiln.MisfireSkip}
 	_ = kiln.RecurringSpec{ID: "", Spec: "", Args: kiln.Args(nil), Options: []kiln.RecurringOption{}}
@@ -179,10 +181,7 @@ var (
 )
 
 // apiToCome are the identifiers that belong to what is not built yet.
-var apiToCome = map[string][]string{
-	"unique keys": {"Unique"},
-	"limits":      {"Limit"},
-}
+var apiToCome = map[string][]string{}
 
 // exported returns the package's exported identifiers, methods as Type.Method.
 func exported(t *testing.T) map[string]bool {
@@ -278,6 +277,7 @@ func TestAPI(t *testing.T) {
 	for v, fields := range map[any]int{
 		reflect.TypeFor[kiln.Stats](): 18, reflect.TypeFor[kiln.ServerConfig](): 17, reflect.TypeFor[kiln.Pool](): 3,
 		reflect.TypeFor[kiln.PanicError](): 2, reflect.TypeFor[kiln.Spec](): 2, reflect.TypeFor[kiln.RawJob](): 16,
+		reflect.TypeFor[kiln.Unique](): 4, reflect.TypeFor[kiln.Limit](): 5,
 	} {
 		if typ := v.(reflect.Type); typ.NumField() != fields {
 			t.Errorf("%s has %d fields, the list above %d", typ, typ.NumField(), fields)

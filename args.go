@@ -59,6 +59,8 @@ func build(args Args, options func(*draft) error) (driver.InsertParams, error) {
 	}
 	d.Args = encoded
 	d.setDeadline()
+	d.setUnique()
+	d.setLimit()
 	return d.InsertParams, nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // RecurringOption changes how a recurring job fires, or the jobs that it fires: [TZ], [Misfire] and [Overlap], and of the options of
-// jobs [Queue], [Priority], [MaxAttempts], [Timeout], [Tags] and [Meta]. A later option replaces an earlier one of the same type,
+// jobs [Queue], [Priority], [MaxAttempts], [Timeout], [Tags], [Meta] and [Limit]. A later option replaces an earlier one of the same type,
 // except Meta, which is merged, and Tags, which add up. A nil option is ignored.
 type RecurringOption interface {
 	// recurring changes the definition that is being built.

@@ -245,3 +245,45 @@ func ExampleDeadline() {
 	// sending invoice 8
 	// invoice 7 is deleted
 }
+
+// Of several enqueues with one key only the first makes a job, until that job has ended.
+func ExampleUnique() {
+	ctx := context.Background()
+	client := kiln.NewClient(memstore.New())
+
+	results, err := client.EnqueueMany(ctx,
+		kiln.Spec{Args: SendInvoice{Number: 7}, Options: []kiln.InsertOption{kiln.Unique{Key: "7"}}},
+		kiln.Spec{Args: SendInvoice{Number: 8}, Options: []kiln.InsertOption{kiln.Unique{Key: "8"}}},
+		kiln.Spec{Args: SendInvoice{Number: 7}, Options: []kiln.InsertOption{kiln.Unique{Key: "7"}}},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, result := range results {
+		fmt.Println(result.ID, result.Duplicate)
+	}
+	// Output:
+	// 1 false
+	// 2 false
+	// 1 true
+}
+
+// Two jobs of the key run at once, the third waits for one of them.
+func ExampleLimit() {
+	ctx := context.Background()
+	client := kiln.NewClient(memstore.New())
+
+	for number := range 3 {
+		if _, err := client.Enqueue(ctx, SendInvoice{Number: number}, kiln.Limit{Key: "mail", Max: 2}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	page, err := client.List(ctx, kiln.JobQuery{State: kiln.Throttled})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, job := range page.Records {
+		fmt.Println(job.ID, job.State, job.LimitKey)
+	}
+	// Output: 3 throttled mail
+}

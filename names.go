@@ -7,14 +7,15 @@ import (
 
 // Bounds that the client holds every job to.
 const (
-	maxArgs    = 1 << 20
-	maxOutput  = 1 << 20
-	maxTags    = 32
-	maxTag     = 64
-	maxMeta    = 16 << 10
-	maxMetaLen = 64
-	maxQueue   = 64
-	maxKind    = 128
+	maxArgs     = 1 << 20
+	maxOutput   = 1 << 20
+	maxTags     = 32
+	maxTag      = 64
+	maxMeta     = 16 << 10
+	maxMetaLen  = 64
+	maxQueue    = 64
+	maxKind     = 128
+	maxLimitKey = 200
 	// maxRecurring is for ids and groups.
 	maxRecurring = 200
 )

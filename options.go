@@ -23,6 +23,8 @@ type draft struct {
 	driver.InsertParams
 	titled   bool
 	deadline time.Time
+	unique   *Unique
+	limit    *Limit
 }
 
 // Queue is the queue that a job goes to, [DefaultQueue] without it: 1 to 64 bytes of a-z, 0-9 and _ . : -, not "." or "..".

@@ -276,12 +276,9 @@ func TestSampleTxWriter(t *testing.T) {
 
 var waiting = []struct{ from, sample, ability string }{
 	{"README, With PostgreSQL", `store, err := pgstore.New(ctx, pool)`, "pgstore"},
-	{"README, Unique jobs", `Unique{Key, Replace: true}`, "Unique"},
-	{"README, Limits", `client.Enqueue(ctx, ChargeCard{OrderID: id}, kiln.Limit{Key: "stripe", Rate: 100, Per: time.Second})`, "Limit"},
 	{"README, Transactional enqueue", `store.SQLTx(tx)`, "pgstore"},
 	{"README, Observability", `client := kiln.NewClient(store, kilnotel.EnqueueMiddleware())`, "kilnotel"},
 	{"README, Dashboard", `mux.Handle("/kiln/", dashboard.New(client, dashboard.Options{`, "dashboard"},
-	{"v0.7.0", `Unique{Key, Debounce: d}`, "Unique"},
 	{"v0.5.0", `store, err := mssqlstore.New(ctx, db)`, "mssqlstore"},
 	{"v0.4.0", `unregister, err := kilnotel.Observe(server, store)`, "kilnotel"},
 	{"v0.4.0", `store, err := mysqlstore.New(ctx, db, mysqlstore.Bus(redisbus.New(rdb)))`, "mysqlstore"},

@@ -3,7 +3,6 @@ package drivertest_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -36,25 +35,25 @@ func TestGoldenList(t *testing.T) {
 	t.Parallel()
 	const run = "^TestChild$/^(Insert|Tx)$"
 	dir := t.TempDir()
-	list := accept(t, dir, "none", run)
-	first := "Insert/LimitState: not written yet: needs limits\n"
-	if !strings.Contains(list, first) || !strings.Contains(list, "Tx/OwnWrites") || strings.Contains(list, "Batch/") {
+	list := accept(t, dir, "bare", run)
+	first := "Tx/Commit: the store is no Transactor\n"
+	if !strings.Contains(list, first) || !strings.Contains(list, "Tx/Events: ") || strings.Contains(list, "Notify/") {
 		t.Fatalf("the list is not what the run skipped:\n%s", list)
 	}
 	for _, c := range []struct{ what, text, says string }{
 		{"as it was written", list, ""},
 		{"with a comment and an empty line", "# a comment\n\n" + list, ""},
-		{"with the skip of a case that was not visited", list + "Batch/Open: not written yet: needs batches\n", ""},
-		{"without a skip", strings.Replace(list, first, "", 1), "Insert/LimitState was skipped (not written yet: needs limits) and is not listed"},
-		{"empty", "", "Insert/LimitState was skipped"},
+		{"with the skip of a case that was not visited", list + "Notify/Pause: the store is no Notifier\n", ""},
+		{"without a skip", strings.Replace(list, first, "", 1), "Tx/Commit was skipped (the store is no Transactor) and is not listed"},
+		{"empty", "", "Tx/Commit was skipped"},
 		{"with a case that ran", list + "Insert/IDs: too slow\n", "Insert/IDs is listed as skipped and ran"},
-		{"with another reason", strings.Replace(list, first, "Insert/LimitState: too slow\n", 1), `Insert/LimitState was skipped for "not written yet: needs limits" and is listed for "too slow"`},
+		{"with another reason", strings.Replace(list, first, "Tx/Commit: too slow\n", 1), `Tx/Commit was skipped for "the store is no Transactor" and is listed for "too slow"`},
 		{"with a case that does not exist", list + "Insert/Nothing: gone\n", "Insert/Nothing is listed and no case has this name"},
-		{"with a case twice", list + first, "names Insert/LimitState a second time"},
+		{"with a case twice", list + first, "names Tx/Commit a second time"},
 		{"with a line that says nothing", list + "Insert/IDs\n", "is not of the form"},
 	} {
 		write(t, dir, c.text)
-		out, passed := child(t, dir, "none", run)
+		out, passed := child(t, dir, "bare", run)
 		if passed != (c.says == "") {
 			t.Errorf("with a list %s: passed is %v:\n%s", c.what, passed, failures(out))
 		}
@@ -68,17 +67,13 @@ func TestGoldenList(t *testing.T) {
 func TestGoldenListMerges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	accept(t, dir, "bare", "^TestChild$/^Tx$")
-	list := accept(t, dir, "bare", "^TestChild$/^Console$")
-	if !strings.Contains(list, "Tx/Commit: ") || !strings.Contains(list, "Console/Order: ") {
+	accept(t, dir, "bare", "^TestChild$/^(Tx|Rate)$")
+	list := accept(t, dir, "bare", "^TestChild$/^Notify$")
+	if !strings.Contains(list, "Tx/Commit: ") || !strings.Contains(list, "Notify/Resync: ") {
 		t.Errorf("a second run of other cases did not keep the first one's list:\n%s", list)
 	}
-	write(t, dir, list+"Tx/Gone: old\nConsole/Gone: old\nInspect/JobNotFound: it ran\n")
-	again := accept(t, dir, "bare", "^TestChild$/^(Tx|Console|Inspect)$")
-	kept := slices.DeleteFunc(strings.SplitAfter(again, "\n"), func(line string) bool {
-		return strings.HasPrefix(line, "Inspect/") && !strings.HasPrefix(line, "Inspect/JobNotFound")
-	})
-	if strings.Join(kept, "") != list {
+	write(t, dir, list+"Tx/Gone: old\nNotify/Gone: old\nRate/Burst: it ran\n")
+	if again := accept(t, dir, "bare", "^TestChild$/^(Tx|Rate|Notify)$"); again != list {
 		t.Errorf("the list keeps what is out of date:\n%s", again)
 	}
 }

@@ -41,6 +41,10 @@ type hooked struct {
 	inTx       func(context.Context, func(driver.Writer) error) error
 	check      func(context.Context) error
 
+	sealBatch func(context.Context, int64) error
+	batch     func(context.Context, int64) (driver.Batch, error)
+	outputs   func(context.Context, []int64) (map[int64][]byte, error)
+
 	putRecurring func(context.Context, driver.Recurring) error
 	due          func(context.Context, int) ([]driver.Recurring, time.Time, error)
 	fire         func(context.Context, driver.Fire) ([]driver.Inserted, error)
@@ -179,4 +183,16 @@ func (h *hooked) WriteConsole(ctx context.Context, ref driver.Ref, lines []strin
 
 func (h *hooked) Logs(ctx context.Context, id, after int64, limit int) ([]driver.LogLine, error) {
 	return or(h.logs != nil, h.logs, h.Store.Logs)(ctx, id, after, limit)
+}
+
+func (h *hooked) SealBatch(ctx context.Context, id int64) error {
+	return or(h.sealBatch != nil, h.sealBatch, h.Store.SealBatch)(ctx, id)
+}
+
+func (h *hooked) Batch(ctx context.Context, id int64) (driver.Batch, error) {
+	return or(h.batch != nil, h.batch, h.Store.Batch)(ctx, id)
+}
+
+func (h *hooked) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
+	return or(h.outputs != nil, h.outputs, h.Store.Outputs)(ctx, ids)
 }

@@ -14,13 +14,16 @@ import (
 	"github.com/kilnjobs/kiln/memstore"
 )
 
-// mutants are stores with one mistake each, and the case that has to find it.
-var mutants = []struct {
+// mutant is a store with one mistake, and the case that has to find it.
+type mutant struct {
 	name   string
 	does   string
 	caught string
 	spoil  func(*hooked)
-}{
+}
+
+// mutants are stores with one mistake each, and the case that has to find it.
+var mutants = []mutant{
 	// Writer.
 	{"ids-backwards", "returns the results of an insert in the wrong order", "Insert/IDs", func(h *hooked) {
 		h.insert = func(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {

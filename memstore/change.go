@@ -13,6 +13,9 @@ type change struct {
 	hints hints
 	// counts are what nobody's outcome counted: deletions by operators, deadlines and dooms.
 	counts counts
+	// touched are the limit keys whose waiting rows have to be looked at, admitted is how many of those moved.
+	touched  map[string]bool
+	admitted int
 	// ripe are batches that may have finished.
 	ripe []*batch
 	// extra are events that say more than which queue has work.
@@ -38,6 +41,9 @@ func (c *change) move(r *row, state driver.State, edit func()) {
 func (c *change) moved(r *row, from driver.State) {
 	if r.LimitKey != "" && (from == driver.Enqueued || from == driver.Processing) {
 		c.slotFreed(r)
+	}
+	if r.State == driver.Throttled {
+		c.keyTouched(r.LimitKey)
 	}
 	if r.State.Final() {
 		c.keyReleased(r)

@@ -21,12 +21,14 @@ func (s *Store) Check(ctx context.Context) error {
 	var c checker
 	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
 		c.row(s, id, s.rows[id])
-		c.waits(s, s.rows[id])
 	}
+	c.waits(s)
 	c.batches(s)
 	c.lists(s)
 	c.lanes(s)
 	c.statistics(s)
+	c.uniques(s)
+	c.limits(s)
 	return errors.Join(c.broken...)
 }
 
@@ -59,6 +61,12 @@ func (c *checker) row(s *Store, id int64, r *row) {
 	c.want(r.State != driver.Awaiting || r.PendingDeps > 0, "job %d is awaiting with nothing to wait for", id)
 	c.want(r.State != driver.Throttled || r.LimitKey != "", "job %d is throttled without a limit", id)
 	c.want(r.Attempt >= 0 && r.Attempt <= int(r.Claim), "job %d has attempt %d under claim %d", id, r.Attempt, r.Claim)
+	c.want(!r.granted || r.State == driver.Scheduled || r.State == driver.Throttled, "job %d is %s with a reserved start", id, r.State)
+	c.want((r.limit != nil) == (r.LimitKey != "") && (r.limit == nil || s.limits[r.LimitKey] == r.limit), "job %d has lost its limit %q", id, r.LimitKey)
+	if r.unique != "" && !r.State.Final() {
+		u := s.uniques[r.unique]
+		c.want(u != nil && u.row == r, "job %d is %s without its unique key", id, r.State)
+	}
 	c.want(len(r.History) <= storekit.MaxHistory, "job %d has %d history entries", id, len(r.History))
 }
 
@@ -134,4 +142,47 @@ func (c *checker) statistics(s *Store) {
 		sum.merge(*m)
 	}
 	c.want(sum == s.total, "statistics add up to %+v of %+v", sum, s.total)
+}
+
+// uniques checks that no key is held without a job that holds it.
+func (c *checker) uniques(s *Store) {
+	for key, u := range s.uniques {
+		switch {
+		case u.tx != nil:
+			c.want(!u.tx.done, "unique key %q belongs to a transaction that has ended", key)
+		case u.expires.IsZero():
+			c.want(s.rows[u.row.ID] == u.row && !u.row.State.Final() && u.row.unique == key,
+				"unique key %q is held by job %d, which is %s", key, u.row.ID, u.row.State)
+		}
+	}
+}
+
+// limits recounts what limits count, and looks for rows that wait for nothing.
+func (c *checker) limits(s *Store) {
+	type sum struct{ rows, active, waiting, reserved int }
+	sums := make(map[*limit]sum)
+	for _, r := range s.rows {
+		if r.limit == nil {
+			continue
+		}
+		n := sums[r.limit]
+		n.rows++
+		switch r.State {
+		case driver.Enqueued, driver.Processing:
+			n.active++
+		case driver.Throttled:
+			n.waiting++
+		case driver.Scheduled:
+			if r.granted {
+				n.reserved++
+			}
+		}
+		sums[r.limit] = n
+	}
+	for key, l := range s.limits {
+		got := sum{l.rows, l.Active, l.waiting.len, l.reserved}
+		c.want(l.key == key && got == sums[l], "limit %q counts %+v of %+v", key, got, sums[l])
+		c.list(&l.waiting)
+		c.want(l.waiting.len == 0 || l.unsettled || !l.Room(), "limit %q has room for the %d jobs that wait", key, l.waiting.len)
+	}
 }

@@ -8,9 +8,24 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// waits checks what a row waits for: that the count is right, that those that it waits for know it, and, while no ending is
+// edge is a parent and one of its children.
+type edge struct{ parent, child int64 }
+
+// waits checks what rows wait for: that the count is right, that those that a row waits for know it, and, while no ending is
 // still to be settled, that none of them has ended.
-func (c *checker) waits(s *Store, r *row) {
+func (c *checker) waits(s *Store) {
+	known := make(map[edge]bool)
+	for id, r := range s.rows {
+		for _, child := range r.Children {
+			known[edge{id, child}] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
+		c.rowWaits(s, s.rows[id], known)
+	}
+}
+
+func (c *checker) rowWaits(s *Store, r *row, known map[edge]bool) {
 	open := 0
 	if r.batchOpen {
 		open++
@@ -28,7 +43,7 @@ func (c *checker) waits(s *Store, r *row) {
 		if parent == nil {
 			continue
 		}
-		c.want(slices.Contains(parent.Children, r.ID), "job %d waits for job %d, which does not know it", r.ID, dep.Parent)
+		c.want(known[edge{parent.ID, r.ID}], "job %d waits for job %d, which does not know it", r.ID, dep.Parent)
 		c.want(storekit.Judge(dep.On, parent.State) == storekit.Stay, "job %d waits for the outcomes %d of job %d, which is %s",
 			r.ID, dep.On, dep.Parent, parent.State)
 	}

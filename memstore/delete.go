@@ -40,7 +40,7 @@ func (s *Store) Delete(ctx context.Context, f driver.Filter) (int, error) {
 func (c *change) end(r *row, why driver.Entry) {
 	why.At, why.State, why.Attempt = c.now, driver.Deleted, r.Attempt
 	c.move(r, driver.Deleted, func() {
-		r.FinalizedAt = c.now
+		r.FinalizedAt, r.granted = c.now, false
 		r.PendingDeps = 0
 		r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(why))
 	})

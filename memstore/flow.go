@@ -86,9 +86,6 @@ func (c *change) resolved(r *row) {
 		return
 	}
 	c.ready(r)
-	if r.State == driver.Throttled {
-		c.keyTouched(r.LimitKey)
-	}
 }
 
 // depend tells the parents and the batch of a new row that it waits for them.

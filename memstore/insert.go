@@ -11,56 +11,34 @@ import (
 
 // Insert implements driver.Writer.
 func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if err := checkInsert(jobs); err != nil || len(jobs) == 0 {
+	if err := driver.CheckInsert(jobs); err != nil || len(jobs) == 0 {
 		return nil, err
 	}
-	now, err := s.lock(ctx)
+	now, err := s.lockKeys(ctx, jobs, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	in := s.newInsertion(jobs, now)
-	if err := in.resolve(s, now); err != nil {
+	c := s.change(now)
+	in, err := c.bring(jobs)
+	if err != nil {
 		return nil, err
 	}
-	c := s.change(now)
-	c.insert(in.rows)
 	c.finish()
-	return in.results(), nil
+	return in.results(s), nil
 }
 
-func checkInsert(jobs []driver.InsertParams) error {
-	if err := driver.CheckInsert(jobs); err != nil {
-		return err
+// bring puts new jobs into the store, all of them or none.
+func (c *change) bring(jobs []driver.InsertParams) (*insertion, error) {
+	in, err := c.newInsertion(jobs, c.now)
+	if err != nil {
+		return nil, err
 	}
-	return storekit.RefuseUnbuilt(jobs)
-}
-
-// insertion is the rows of one Insert call. They are not in the store yet.
-type insertion struct {
-	rows []*row
-	// order has parents before those that wait for them, nil when the rows stand so already.
-	order []int
-}
-
-// newInsertion makes the rows of a call and gives them their ids.
-func (s *Store) newInsertion(jobs []driver.InsertParams, now time.Time) *insertion {
-	in := &insertion{rows: make([]*row, len(jobs)), order: storekit.ParentsFirst(len(jobs), func(i int) []driver.Parent { return jobs[i].Parents })}
-	for i := range jobs {
-		s.lastID++
-		in.rows[i] = newRow(&jobs[i], s.lastID, now)
+	if err := in.resolve(c.Store, c.now); err != nil {
+		return nil, err
 	}
-	for i, r := range in.rows {
-		for _, p := range jobs[i].Parents {
-			id := p.ID
-			if id == 0 {
-				id = in.rows[p.Index].ID
-			}
-			r.deps.Add(id, p.On)
-		}
-		r.Parents = r.deps.IDs()
-	}
-	return in
+	c.insert(in)
+	return in, nil
 }
 
 // view is what knows the jobs and batches that new ones refer to: the store, or a transaction on it.
@@ -87,15 +65,18 @@ func (s *Store) batchOf(id int64) (finished, ok bool) {
 // resolve looks up what the rows wait for and join, and decides their first states.
 func (in *insertion) resolve(v view, now time.Time) error {
 	own := make(map[int64]*row)
-	for k := range in.rows {
+	for k := range in.arrivals {
 		if in.order != nil {
 			k = in.order[k]
 		}
-		r := in.rows[k]
-		if err := r.resolve(v, own, now); err != nil {
-			return fmt.Errorf("job %d of %d: %w", k, len(in.rows), err)
+		a := &in.arrivals[k]
+		if a.holder != nil {
+			continue
 		}
-		own[r.ID] = r
+		if err := a.row.resolve(v, own, now); err != nil {
+			return fmt.Errorf("job %d of %d: %w", k, len(in.arrivals), err)
+		}
+		own[a.row.ID] = a.row
 	}
 	return nil
 }
@@ -151,24 +132,27 @@ func (r *row) resolveBatches(v view) (open bool, err error) {
 	return !finished, nil
 }
 
-// insert puts the rows of a call into the store.
-func (c *change) insert(rows []*row) {
-	for _, r := range rows {
-		c.add(r)
-		c.hints.note(r)
+// insert puts the jobs of a call into the store, and gives the values of duplicates to the holders that take them.
+func (c *change) insert(in *insertion) {
+	for i := range in.arrivals {
+		a := &in.arrivals[i]
+		if a.holder != nil {
+			if a.merged.Replaced {
+				c.replace(a.holder, a.row, a.merged)
+			}
+			continue
+		}
+		if a.row.LimitKey != "" {
+			c.setRule(a.row, a.rule)
+		}
+		c.take(a, nil)
+		c.add(a.row)
+		c.hints.note(a.row)
 	}
-	for _, r := range rows {
+	for r := range in.rows {
 		c.depend(r)
 		if r.State.Final() && r.batch != nil {
 			c.ripe = append(c.ripe, r.batch)
 		}
 	}
-}
-
-func (in *insertion) results() []driver.Inserted {
-	results := make([]driver.Inserted, len(in.rows))
-	for i, r := range in.rows {
-		results[i] = driver.Inserted{ID: r.ID, State: r.State}
-	}
-	return results
 }

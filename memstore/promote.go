@@ -18,6 +18,7 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 	limit = storekit.AtLeastOne(limit)
 	c := s.change(now)
 	c.endLate(limit)
+	c.touchUnsettled(limit)
 	var p driver.Promoted
 	for p.Count < limit {
 		first, ok := s.scheduled.first()
@@ -41,6 +42,11 @@ func (c *change) ready(r *row) {
 // untilNext is the time until Promote has work again, 0 when nothing is planned.
 func (s *Store) untilNext(now time.Time) time.Duration {
 	var wait time.Duration
+	for _, l := range s.limits {
+		if l.unsettled {
+			return time.Millisecond / 10
+		}
+	}
 	for _, l := range []*list{&s.scheduled, &s.deadlines} {
 		first, ok := l.first()
 		if !ok {
@@ -54,8 +60,8 @@ func (s *Store) untilNext(now time.Time) time.Duration {
 	return wait
 }
 
-// Sweep implements driver.Coordinator. Every call leaves this store consistent, but for dependents that were too many for one
-// call: those are all that there is to do.
+// Sweep implements driver.Coordinator. Every call leaves this store consistent, but for dependents and waiting jobs of a rated key
+// that were too many for one call: those are all that there is to do.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	now, err := s.lock(ctx)
 	if err != nil {
@@ -63,7 +69,9 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	}
 	defer s.mu.Unlock()
 	c := s.change(now)
-	n := c.settleSome(storekit.AtLeastOne(limit))
+	limit = storekit.AtLeastOne(limit)
+	n := c.settleSome(limit)
+	c.touchUnsettled(max(limit/storekit.MaxTurns, 1))
 	c.finishSettled()
-	return n, nil
+	return n + c.admitted, nil
 }

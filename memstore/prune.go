@@ -24,6 +24,7 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 	if s.settled(now) {
 		n += s.pruneServers(now.Add(-cmp.Or(p.Servers, time.Hour)), limit)
 	}
+	n += s.pruneUniques(now, limit) + s.pruneLimits(now, limit)
 	n += s.foldMinutes(now.Add(-cmp.Or(p.Stats, 14*24*time.Hour)), limit)
 	c.finish()
 	return n, nil

@@ -128,7 +128,11 @@ func (s *Store) Fire(ctx context.Context, f driver.Fire) ([]driver.Inserted, err
 
 // FireMany implements driver.BlockFirer.
 func (s *Store) FireMany(ctx context.Context, fires []driver.Fire) ([]driver.FireResult, error) {
-	now, err := s.lock(ctx)
+	var jobs []driver.InsertParams
+	for i := range fires {
+		jobs = append(jobs, fires[i].Jobs...)
+	}
+	now, err := s.lockKeys(ctx, jobs, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +157,14 @@ func (c *change) fire(f *driver.Fire) ([]driver.Inserted, error) {
 	}
 	var out []driver.Inserted
 	if len(f.Jobs) > 0 {
-		if err := checkInsert(f.Jobs); err != nil {
+		if err := driver.CheckInsert(f.Jobs); err != nil {
 			return nil, err
 		}
-		in := c.newInsertion(f.Jobs, c.now)
-		if err := in.resolve(c.Store, c.now); err != nil {
+		in, err := c.bring(f.Jobs)
+		if err != nil {
 			return nil, err
 		}
-		c.insert(in.rows)
-		out = in.results()
+		out = in.results(c.Store)
 		r.LastJobID = out[len(out)-1].ID
 	}
 	r.NextRunAt, r.LastRunAt = storekit.Stamp(f.NextRunAt), storekit.Stamp(f.LastRunAt)

@@ -21,7 +21,7 @@ func (s *Store) Requeue(ctx context.Context, f driver.Filter) (int, error) {
 	c := s.change(now)
 	n := 0
 	for _, r := range s.filter(f) {
-		if r.State != driver.Scheduled && !r.State.Final() {
+		if r.State != driver.Scheduled && !r.State.Final() || !s.retake(r, now) {
 			continue
 		}
 		c.requeue(r, driver.Actor(ctx))
@@ -32,16 +32,17 @@ func (s *Store) Requeue(ctx context.Context, f driver.Filter) (int, error) {
 }
 
 func (c *change) requeue(r *row, actor string) {
-	entry := driver.Entry{At: c.now, State: driver.Enqueued, Attempt: r.Attempt, Reason: "requeued", Actor: actor}
+	to := storekit.Ready(c.now, c.now, r.LimitKey != "")
+	entry := driver.Entry{At: c.now, State: to, Attempt: r.Attempt, Reason: "requeued", Actor: actor}
 	waited := r.State == driver.Scheduled
-	c.move(r, driver.Enqueued, func() {
+	c.move(r, to, func() {
 		r.History = storekit.AppendHistory(r.History, storekit.CleanEntry(entry))
 		if waited {
 			r.MaxAttempts = max(r.MaxAttempts, r.Attempt+1)
 		} else {
 			r.Attempt = 0
 		}
-		r.RunAt = c.now
+		r.RunAt, r.granted = c.now, false
 		r.FinalizedAt = time.Time{}
 		r.Output = nil
 	})

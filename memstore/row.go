@@ -16,6 +16,12 @@ type row struct {
 	driver.Record
 	// deadline is when Promote ends the job if it still waits; zero is none.
 	deadline time.Time
+	// unique is the key that the job holds while it is live and not failed, empty when it has none or holds it for a window.
+	unique string
+	// granted says that the job has a reserved start.
+	granted bool
+	// limit is set with a limit key while the row is in the store.
+	limit *limit
 	// lines are its console, oldest first.
 	lines []driver.LogLine
 	// lane is set while the row is in the store, and so is batch for a member of one.
@@ -26,10 +32,9 @@ type row struct {
 	batchOpen bool
 }
 
-// newRow makes the row of a job that is about to be inserted. It is not in the store yet.
-func newRow(p *driver.InsertParams, id int64, now time.Time) *row {
+// newRow makes the row of a job that is about to be inserted. It is not in the store and has no id yet.
+func newRow(p *driver.InsertParams, now time.Time) *row {
 	r := &row{deadline: storekit.Stamp(p.Deadline)}
-	r.ID = id
 	r.Kind, r.Queue = p.Kind, p.Queue
 	r.Args = bytes.Clone(p.Args)
 	r.Meta = cloneMap(p.Meta)
@@ -41,6 +46,7 @@ func newRow(p *driver.InsertParams, id int64, now time.Time) *row {
 	r.RunAt = storekit.RunAt(p, now)
 	r.CreatedAt = now
 	r.RecurringID = p.RecurringID
+	r.LimitKey = p.LimitKey
 	r.BatchID, r.AfterBatch = p.BatchID, p.AfterBatch
 	return r
 }
@@ -131,6 +137,9 @@ func (s *Store) add(r *row) {
 		r.batch.Total++
 	}
 	s.rows[r.ID] = r
+	if r.limit != nil {
+		r.limit.rows++
+	}
 	s.enlist(r)
 }
 
@@ -138,6 +147,9 @@ func (s *Store) add(r *row) {
 func (s *Store) drop(r *row) {
 	s.unlist(r)
 	delete(s.rows, r.ID)
+	if r.limit != nil {
+		r.limit.rows--
+	}
 	s.leave(r.lane)
 }
 
@@ -153,6 +165,9 @@ func (s *Store) enlist(r *row) {
 	if !r.deadline.IsZero() && r.waiting() {
 		s.deadlines.add(r.deadlineKey(), r)
 	}
+	if r.limit != nil {
+		r.limit.enlist(r)
+	}
 }
 
 func (s *Store) unlist(r *row) {
@@ -164,6 +179,9 @@ func (s *Store) unlist(r *row) {
 	}
 	if !r.deadline.IsZero() && r.waiting() {
 		s.deadlines.remove(r.deadlineKey())
+	}
+	if r.limit != nil {
+		r.limit.unlist(r)
 	}
 }
 

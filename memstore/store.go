@@ -36,6 +36,9 @@ type Store struct {
 	awaiting, scheduled, throttled, processing, succeeded, failed, deleted list
 	// deadlines lists the waiting rows that have one.
 	deadlines list
+	// uniques holds the unique keys that are taken, limits the limit keys.
+	uniques map[string]*unique
+	limits  map[string]*limit
 	// retries counts the scheduled rows that have run before.
 	retries int
 
@@ -66,6 +69,8 @@ func New(opts ...Option) *Store {
 		clock:     time.Now,
 		rows:      make(map[int64]*row),
 		queues:    make(map[string]*queue),
+		uniques:   make(map[string]*unique),
+		limits:    make(map[string]*limit),
 		servers:   make(map[string]driver.ServerInfo),
 		leases:    make(map[string]lease),
 		recurring: make(map[string]driver.Recurring),

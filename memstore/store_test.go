@@ -216,14 +216,3 @@ func TestSecondOutcomeAfterRejectedIsStale(t *testing.T) {
 	}
 	finish(t, s, driver.Outcome{Ref: ref, State: driver.Failed})
 }
-
-func TestUnbuiltAbilitiesSaySo(t *testing.T) {
-	s, _ := open(t)
-	ctx := t.Context()
-	limited := params(1)
-	limited[0].LimitKey, limited[0].LimitMax = "k", 1
-	_, insertErr := s.Insert(ctx, limited)
-	if !errors.Is(insertErr, errors.ErrUnsupported) {
-		t.Error(insertErr)
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
 )
 
 // Tx is a driver.TxWriter whose writes nobody else sees until Commit. Like the transaction of a database it is for one
@@ -16,6 +17,9 @@ type Tx struct {
 	steps []step
 	view  *txView
 	done  bool
+	// keys are the unique keys that it took, and ended is closed with it, for those who wait for them.
+	keys  []string
+	ended chan struct{}
 }
 
 // step is one write of a transaction: check does it to a view, or says why it cannot be done, and apply does it to the store.
@@ -27,7 +31,7 @@ type step struct {
 var errTxDone = errors.New("memstore: the transaction has already been committed or rolled back")
 
 // Begin starts a transaction, as an application would on its database.
-func (s *Store) Begin() *Tx { return &Tx{store: s, view: newTxView(s)} }
+func (s *Store) Begin() *Tx { return &Tx{store: s, view: newTxView(s), ended: make(chan struct{})} }
 
 // add makes a write part of the transaction, if it can be done.
 func (tx *Tx) add(now time.Time, st step) error {
@@ -40,10 +44,10 @@ func (tx *Tx) add(now time.Time, st step) error {
 
 // Insert implements driver.Writer.
 func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
-	if err := checkInsert(jobs); err != nil {
+	if err := driver.CheckInsert(jobs); err != nil {
 		return nil, err
 	}
-	now, err := tx.lock(ctx)
+	now, err := tx.opened(tx.store.lockKeys(ctx, jobs, tx))
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +55,52 @@ func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	in := tx.store.newInsertion(jobs, now)
+	in, err := tx.store.newInsertion(jobs, now)
+	if err != nil {
+		return nil, err
+	}
 	err = tx.add(now, step{
 		check: func(v *txView, now time.Time) error { return v.insert(in, now) },
-		apply: func(c *change) { c.insert(in.rows) },
+		apply: func(c *change) { c.insert(in.again(c.now)) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	return in.results(), nil
+	return tx.meet(in, now), nil
+}
+
+// meet takes the keys of the jobs of a call, lets those of the transaction's own jobs that are replaced have their new values, and
+// returns what became of the call. Jobs that are in the store are replaced by the commit.
+func (tx *Tx) meet(in *insertion, now time.Time) []driver.Inserted {
+	c := tx.store.change(now)
+	results := in.results(tx.view)
+	for i := range in.arrivals {
+		a := &in.arrivals[i]
+		if a.key != "" && a.holder == nil {
+			c.take(a, tx)
+			tx.keys = append(tx.keys, a.key)
+		}
+		if !a.merged.Replaced {
+			continue
+		}
+		results[i].State = a.merged.State
+		if a.holder.lane == nil {
+			c.replace(a.holder, a.row, a.merged)
+			a.merged = storekit.Merged{} // done
+		}
+	}
+	return results
+}
+
+// again is the call as it is when its transaction is committed. Since the insert the holders may have gone on: what one does not
+// take any more comes too late.
+func (in *insertion) again(now time.Time) *insertion {
+	for i := range in.arrivals {
+		if a := &in.arrivals[i]; a.merged.Replaced {
+			a.merged = storekit.Merge(a.holder.asHolder(), a.newcomer, now)
+		}
+	}
+	return in
 }
 
 // OpenBatch implements driver.Writer.
@@ -107,7 +148,7 @@ func (tx *Tx) Commit() error {
 		return err
 	}
 	defer tx.store.mu.Unlock()
-	tx.done = true
+	tx.end()
 	v := newTxView(tx.store)
 	for _, st := range tx.steps {
 		if err := st.check(v, now); err != nil {
@@ -129,14 +170,29 @@ func (tx *Tx) Rollback() error {
 		return err
 	}
 	defer tx.store.mu.Unlock()
-	tx.done = true
+	tx.end()
 	tx.steps = nil
 	return nil
 }
 
+// end closes the transaction. Its unique keys are free again; a commit takes them anew.
+func (tx *Tx) end() {
+	tx.done = true
+	close(tx.ended)
+	for _, key := range tx.keys {
+		if u := tx.store.uniques[key]; u != nil && u.tx == tx {
+			delete(tx.store.uniques, key)
+		}
+	}
+}
+
 // lock is the store's, for a transaction that is not finished.
 func (tx *Tx) lock(ctx context.Context) (time.Time, error) {
-	now, err := tx.store.lock(ctx)
+	return tx.opened(tx.store.lock(ctx))
+}
+
+// opened gives up a lock that was taken for a transaction that is finished.
+func (tx *Tx) opened(now time.Time, err error) (time.Time, error) {
 	if err == nil && tx.done {
 		tx.store.mu.Unlock()
 		err = errTxDone

@@ -54,7 +54,7 @@ func (v *txView) insert(in *insertion, now time.Time) error {
 	if err := in.resolve(v, now); err != nil {
 		return err
 	}
-	for _, r := range in.rows {
+	for r := range in.rows {
 		v.rows[r.ID] = r
 		if b := v.touch(r.BatchID); b != nil && r.State.Live() {
 			b.Live++

@@ -30,12 +30,17 @@ func (s *Store) Check(ctx context.Context) error {
 			{name: "check_batches"},
 			{"check_history", []any{int64(storekit.MaxHistory)}},
 			{name: "check_counters"},
+			{name: "check_uniques"},
+			{"check_keys", []any{int64(flagUnique)}},
+			{"check_limits", []any{int64(flagGranted)}},
+			{"check_granted", []any{int64(flagGranted), int64(flagLimit)}},
+			{"check_waiting", nil},
 		} {
 			err := r.each(check.name, check.args, func(rows *sql.Rows) error {
 				var id int64
 				var what string
 				err := rows.Scan(&id, &what)
-				found = append(found, fmt.Errorf("sqlitestore: check: job %d: %s", id, what))
+				found = append(found, fmt.Errorf("sqlitestore: check: job %d: %s", id, what)) // job 0 is none
 				return err
 			})
 			if err != nil {

@@ -130,7 +130,7 @@ func (w *work) pickLanes(queue string, kinds []string, limit int) ([]lane, error
 }
 
 // flagsTold are the flags of jobs about which a claim has more to say, or to do, than their plain columns.
-const flagsTold = flagMeta | flagDeadline | flagBatch | flagLimit | flagParents | flagDetails
+const flagsTold = flagMeta | flagDeadline | flagBatch | flagParents | flagDetails
 
 // claimLane moves the head of a lane into lease and appends its jobs.
 func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, server string) ([]driver.Job, error) {
@@ -138,11 +138,11 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 	var runAt sql.NullInt64
 	var claim int32
 	var most int
-	var raw sql.RawBytes
+	var raw, limitKey sql.RawBytes
 	var args packer
 	var special []int
 	first := len(jobs)
-	into := []any{&rank, &id, &flags, &claim, &attempt, &runAt, &most, &timeout, &createdAt, &raw}
+	into := []any{&rank, &id, &flags, &claim, &attempt, &runAt, &most, &timeout, &createdAt, &limitKey, &raw}
 	err := w.each("claim_read", []any{queue, kind, int64(limit)}, func(rows *sql.Rows) error {
 		if err := rows.Scan(into...); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 			Kind: kind, Queue: queue, Priority: int16(-rank),
 			Attempt: int(attempt) + 1, MaxAttempts: most, Timeout: storekit.MillisTimeout(timeout),
 			RunAt: storekit.Instant(runAt.Int64), CreatedAt: storekit.Instant(createdAt), AttemptedAt: w.now,
-			Args: args.keep(raw),
+			LimitKey: string(limitKey), Args: args.keep(raw),
 		})
 		return nil
 	})
@@ -204,15 +204,15 @@ func (w *work) claimSpecial(jobs []driver.Job, special []int) error {
 	var deadlines []byte
 	var index int
 	var deadline, batch int64
-	var limitKey, recurring, title string
+	var recurring, title string
 	var tags, parents, meta sql.RawBytes
 	err := w.each("claim_special", []any{closeIDs(list)}, func(rows *sql.Rows) error {
-		err := rows.Scan(&index, &deadline, &batch, &limitKey, &recurring, &title, &tags, &parents, &meta)
+		err := rows.Scan(&index, &deadline, &batch, &recurring, &title, &tags, &parents, &meta)
 		if err != nil {
 			return err
 		}
 		job := &jobs[special[index]]
-		job.BatchID, job.LimitKey, job.RecurringID, job.Title = batch, limitKey, recurring, title
+		job.BatchID, job.RecurringID, job.Title = batch, recurring, title
 		job.Tags, job.Parents, job.Meta = decodeTags(tags), decodeIDs(parents), decodeMeta(meta)
 		if deadline != 0 {
 			deadlines = appendPair(deadlines, deadline, job.ID)

@@ -14,6 +14,8 @@ type wait struct {
 	// batch is the batch that it joins, after the one whose end it waits for; 0 is none.
 	batch, after int64
 	parents      []driver.Parent
+	// named are the parents once duplicates are known.
+	named []driver.Parent
 	// deps and pending are worked out in the transaction, and doom, why the job is deleted at once, if it is.
 	deps    storekit.Deps
 	pending int
@@ -78,6 +80,9 @@ func (w *work) resolve(drafts []draft) error {
 	if !waiting(drafts) {
 		return nil
 	}
+	if err := followDuplicates(drafts); err != nil {
+		return err
+	}
 	r := resolver{work: w, drafts: drafts, states: map[int64]driver.State{}, flags: map[int64]int64{}, finished: map[int64]bool{}}
 	if err := r.read(); err != nil {
 		return err
@@ -86,7 +91,7 @@ func (w *work) resolve(drafts []draft) error {
 		if drafts[i].wait == nil {
 			return nil
 		}
-		return drafts[i].wait.parents
+		return drafts[i].wait.named
 	})
 	for i := range drafts {
 		if order != nil {
@@ -104,10 +109,10 @@ func (r *resolver) read() error {
 	var parents, batches []int64
 	for i := range r.drafts {
 		wait := r.drafts[i].wait
-		if wait == nil {
+		if wait == nil || r.drafts[i].duplicate() {
 			continue
 		}
-		for _, p := range wait.parents {
+		for _, p := range wait.named {
 			if p.ID != 0 {
 				parents = append(parents, p.ID)
 			}
@@ -149,12 +154,12 @@ func (r *runner) eachOf(name string, ids []int64, fn func(rows *sql.Rows) error)
 func (r *resolver) decide(i int) error {
 	d := &r.drafts[i]
 	wait := d.wait
-	if wait == nil {
+	if wait == nil || d.duplicate() {
 		return nil
 	}
 	wait.deps = storekit.Deps{}
 	own := map[int64]driver.State{}
-	for _, p := range wait.parents {
+	for _, p := range wait.named {
 		id := p.ID
 		if id == 0 {
 			parent := &r.drafts[p.Index]
@@ -238,7 +243,7 @@ func (w *work) insertWaits(drafts []draft) error {
 	var entries []noted
 	for i := range drafts {
 		d := &drafts[i]
-		if d.wait == nil {
+		if d.wait == nil || d.duplicate() {
 			continue
 		}
 		for _, dep := range d.wait.deps.List {

@@ -63,8 +63,10 @@ type finisher struct {
 
 	// ended are the ids of jobs that move to the archive as they are, by state.
 	ended [doneDeleted + 1][]int64
-	// failed, scheduled and enqueued are JSON lists of [id, run time, attempt].
-	failed, scheduled, enqueued []byte
+	// failed, scheduled, enqueued and throttled are JSON lists of [id, run time, attempt].
+	failed, scheduled, enqueued, throttled []byte
+	// uniques are the jobs of those that give up a unique key, limited those that leave a slot of their limit.
+	uniques, limited []int64
 	// entries are what all of those add to their histories.
 	entries []noted
 	// single are the outcomes that touch other side tables.
@@ -98,6 +100,9 @@ func (f *finisher) run(rejected map[int]bool) error {
 		}
 	}
 	if err := f.moveAll(); err != nil {
+		return err
+	}
+	if err := f.giveBack(); err != nil {
 		return err
 	}
 	for i := range f.single {
@@ -175,7 +180,7 @@ func (s *interned) Scan(src any) error {
 
 // collect notes an outcome that can be written together with others, and is false for one that cannot.
 func (f *finisher) collect(id int64, s *storekit.Settled, attempt, flags int64, queue string) bool {
-	if flags&flagsSettled != 0 || s.Output != nil {
+	if s.Output != nil {
 		return false
 	}
 	switch {
@@ -195,13 +200,34 @@ func (f *finisher) collect(id int64, s *storekit.Settled, attempt, flags int64, 
 	case s.State == driver.Enqueued:
 		f.enqueued = appendMove(f.enqueued, id, s)
 		f.event(driver.Event{Kind: driver.JobsReady, Queue: queue})
+	case s.State == driver.Throttled:
+		f.throttled = appendMove(f.throttled, id, s)
 	default:
 		return false
 	}
 	if s.HasEntry {
 		f.entries = append(f.entries, noted{id, s.Entry})
 	}
+	if flags&flagUnique != 0 && s.State.Final() {
+		f.uniques = append(f.uniques, id)
+	}
+	if flags&flagLimit != 0 {
+		f.limited = append(f.limited, id)
+	}
 	return true
+}
+
+// giveBack frees the unique keys and the slots of the jobs that were written together.
+func (f *finisher) giveBack() error {
+	if len(f.uniques) > 0 {
+		if err := f.exec("unique_release_all", encodeIDs(f.uniques)); err != nil {
+			return err
+		}
+	}
+	if len(f.limited) == 0 {
+		return nil
+	}
+	return f.freeSlots(f.limited)
 }
 
 // appendMove adds [id, run time, attempt] to a list.
@@ -227,6 +253,7 @@ func (f *finisher) moveAll() error {
 		{"finish_failed", f.failed, []any{f.nowAt}},
 		{"finish_scheduled", f.scheduled, nil},
 		{"finish_ready", f.enqueued, nil},
+		{"finish_throttled", f.throttled, nil},
 	} {
 		if len(to.list) == 0 {
 			continue

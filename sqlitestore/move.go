@@ -47,11 +47,12 @@ func (w *work) leave(l *located) error {
 		return err
 	}
 	w.memberCounted(l.batch, l.state, -1)
-	if l.flags&flagLimit != 0 && (l.state == driver.Enqueued || l.state == driver.Processing) {
-		if err := w.slotFreed(l); err != nil {
-			return err
-		}
-	}
+	w.slotFreed(l)
+	return w.leaveState(l)
+}
+
+// leaveState takes the job out of the table of its state and nothing else.
+func (w *work) leaveState(l *located) error {
 	switch l.state {
 	case driver.Enqueued:
 		return w.exec("ready_drop", l.queue, l.kind, l.rank, l.id)
@@ -73,6 +74,9 @@ func (w *work) leave(l *located) error {
 // enter puts the job into the table of a state.
 func (w *work) enter(l *located, state driver.State) error {
 	l.state = state
+	if state != driver.Scheduled && state != driver.Throttled {
+		l.flags &^= flagGranted
+	}
 	w.memberCounted(l.batch, state, 1)
 	if err := w.putDeadline(l); err != nil {
 		return err
@@ -95,6 +99,7 @@ func (w *work) enter(l *located, state driver.State) error {
 		w.scheduled(l.queue)
 		return w.exec("scheduled_put", l.queue, l.kind, l.rank, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server)
 	case driver.Throttled:
+		w.keyTouched(l.limitKey)
 		return w.exec("throttled_put", l.queue, l.kind, l.rank, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, l.limitKey)
 	case driver.Failed:
 		return w.exec("failed_put", l.queue, l.kind, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, w.nowAt)

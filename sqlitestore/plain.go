@@ -8,9 +8,6 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// flagsSettled are the flags of jobs whose end touches side tables one by one. Dependents and batches are settled together.
-const flagsSettled = flagUnique | flagLimit
-
 // plain ends the jobs that succeeded and left nothing, which most do, without reading their leases row by row: one count says
 // whether all of them are as their outcomes expect. It returns the indices of the outcomes that are left, all of them when the
 // count says no.
@@ -31,13 +28,20 @@ func (f *finisher) plain() (rest []int, err error) {
 	if len(ids) > 0 && !f.repeats() {
 		slices.Sort(ids)
 		var count, parents, members int
+		var unique, limit bool
 		list := encodeIDs(ids)
-		args := []any{list, int64(claim), int64(flagsSettled), int64(flagChildren), int64(flagBatch)}
-		if _, err := f.one("finish_count", args, &count, &parents, &members); err != nil {
+		args := []any{list, int64(claim), int64(flagChildren), int64(flagBatch), int64(flagUnique), int64(flagLimit)}
+		if _, err := f.one("finish_count", args, &count, &parents, &members, &unique, &limit); err != nil {
 			return nil, err
 		}
 		if count == len(ids) {
 			f.ended[doneSucceeded] = ids
+			if unique {
+				f.uniques = append(f.uniques, ids...)
+			}
+			if limit {
+				f.limited = append(f.limited, ids...)
+			}
 			if err := f.plainFlows(list, parents, members); err != nil {
 				return nil, err
 			}

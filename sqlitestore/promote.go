@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,12 +17,19 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 	var p driver.Promoted
 	err := s.do(ctx, func(w *work) error {
 		p = driver.Promoted{}
-		if err := w.endLate(limit); err != nil {
-			return err
+		w.gained = map[string]bool{}
+		defer func() { w.gained = nil }()
+		for _, step := range []func() error{
+			func() error { return w.endLate(limit) },
+			func() error { return w.promote(limit, &p) },
+			func() error { return w.touchMarked(limit) },
+			w.conclude,
+		} {
+			if err := step(); err != nil {
+				return err
+			}
 		}
-		if err := w.promote(limit, &p); err != nil {
-			return err
-		}
+		p.Queues = slices.Sorted(maps.Keys(w.gained))
 		var err error
 		p.Next, err = w.untilNext()
 		return err
@@ -58,8 +66,9 @@ func (w *work) endLate(limit int) error {
 
 func (w *work) promote(limit int, p *driver.Promoted) error {
 	var lastID, lastAt, flags int64
-	var queue string
+	var queue interned
 	var members []byte
+	limited := 0
 	err := w.each("promote_read", []any{w.nowAt, int64(limit)}, func(rows *sql.Rows) error {
 		if err := rows.Scan(&lastID, &lastAt, &queue, &flags); err != nil {
 			return err
@@ -68,34 +77,69 @@ func (w *work) promote(limit int, p *driver.Promoted) error {
 		if flags&flagBatch != 0 {
 			members = appendID(members, lastID)
 		}
-		w.ready(queue)
-		if !slices.Contains(p.Queues, queue) {
-			p.Queues = append(p.Queues, queue)
+		if flags&flagLimit != 0 {
+			limited++
+		} else {
+			w.ready(string(queue))
 		}
 		return nil
 	})
 	if err != nil || p.Count == 0 {
 		return err
 	}
-	slices.Sort(p.Queues)
 	if len(members) > 0 {
-		err := w.membersCounted("batch_members", []any{closeIDs(members)}, func(batch, n int64) {
-			w.memberMoved(batch, driver.Scheduled, driver.Enqueued, n)
+		if err := w.promoteMembers(closeIDs(members)); err != nil {
+			return err
+		}
+	}
+	if limited > 0 {
+		if err := w.promoteLimited(lastAt, lastID); err != nil {
+			return err
+		}
+	}
+	if limited < p.Count {
+		if err := w.exec("promote_ready", lastAt, lastID, int64(flagLimit)); err != nil {
+			return err
+		}
+	}
+	return w.exec("promote_take", lastAt, lastID)
+}
+
+// promoteMembers counts the due jobs that are members of batches.
+func (w *work) promoteMembers(ids string) error {
+	for _, to := range []struct {
+		name  string
+		state driver.State
+	}{{"promote_members", driver.Enqueued}, {"promote_members_limited", driver.Throttled}} {
+		err := w.membersCounted(to.name, []any{ids}, func(batch, n int64) {
+			w.memberMoved(batch, driver.Scheduled, to.state, n)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := w.exec("promote_ready", lastAt, lastID); err != nil {
+	return nil
+}
+
+// promoteLimited moves the due jobs with a limit key to throttled. Their keys are looked at when the call ends.
+func (w *work) promoteLimited(lastAt, lastID int64) error {
+	err := w.each("promote_keys", []any{lastAt, lastID, int64(flagLimit), int64(flagGranted)}, func(rows *sql.Rows) error {
+		var key string
+		var granted int64
+		err := rows.Scan(&key, &granted)
+		w.shiftKey(key, shift{reserved: -granted})
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return w.exec("promote_take", lastAt, lastID)
+	return w.exec("promote_throttled", lastAt, lastID, int64(flagLimit))
 }
 
 // untilNext is the time until Promote has work again, 0 when nothing is planned.
 func (w *work) untilNext() (time.Duration, error) {
 	var wait time.Duration
-	for _, name := range []string{"promote_next", "deadlines_next"} {
+	for _, name := range []string{"promote_next", "deadlines_next", "limits_next"} {
 		var at int64
 		if _, err := w.one(name, nil, &at); err != nil {
 			return 0, err

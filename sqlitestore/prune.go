@@ -32,7 +32,11 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 			return err
 		}
 		minutes, err := w.affect("prune_stats", foldBefore(w.now.Add(-cmp.Or(p.Stats, 14*24*time.Hour))), limit)
-		total = int(n + batches + servers + minutes)
+		if err != nil {
+			return err
+		}
+		keys, err := w.pruneKeys(limit)
+		total = int(n + batches + servers + minutes + keys)
 		return err
 	})
 	if err != nil {
@@ -93,9 +97,23 @@ func (w *work) pruneJobs(keep driver.Retention, limit int64) (int64, error) {
 	return total, nil
 }
 
+// pruneKeys removes unique keys whose window has ended, and limit keys that nothing names and whose clocks have passed.
+func (w *work) pruneKeys(limit int64) (int64, error) {
+	uniques, err := w.affect("prune_uniques", w.nowAt, limit)
+	if err != nil {
+		return 0, err
+	}
+	limits, err := w.affect("prune_limits", w.now.UnixNano(), limit)
+	return uniques + limits, err
+}
+
 // drop removes jobs with all that they own.
 func (w *work) drop(rows, ids string) error {
 	if err := w.exec("ids_keep"); err != nil {
+		return err
+	}
+	keys, err := w.keysOf(ids)
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{
@@ -105,7 +123,14 @@ func (w *work) drop(rows, ids string) error {
 			return err
 		}
 	}
-	return nil
+	if len(keys) == 0 {
+		return nil
+	}
+	list, err := jsonText(keys)
+	if err != nil {
+		return err
+	}
+	return w.exec("limits_unuse", list)
 }
 
 // prunedFlows are those of the pruned jobs that others wait for, that waited for others, and that are members of batches.

@@ -50,12 +50,16 @@ func (s *Store) Requeue(ctx context.Context, f driver.Filter) (int, error) {
 		if l.state != driver.Scheduled && !l.state.Final() {
 			return false, nil
 		}
+		if ok, err := w.retake(l); !ok || err != nil {
+			return false, err
+		}
 		return true, w.requeue(l, actor)
 	})
 }
 
 func (w *work) requeue(l *located, actor string) error {
-	entry := driver.Entry{At: w.now, State: driver.Enqueued, Attempt: int(l.attempt), Reason: "requeued", Actor: actor}
+	to := storekit.Ready(w.now, w.now, l.flags&flagLimit != 0)
+	entry := driver.Entry{At: w.now, State: to, Attempt: int(l.attempt), Reason: "requeued", Actor: actor}
 	attempt := int64(0)
 	if l.state == driver.Scheduled {
 		attempt = l.attempt
@@ -72,7 +76,7 @@ func (w *work) requeue(l *located, actor string) error {
 	if err := w.dropOutput(l); err != nil {
 		return err
 	}
-	if err := w.enter(l, driver.Enqueued); err != nil {
+	if err := w.enter(l, to); err != nil {
 		return err
 	}
 	return w.note(l.id, storekit.CleanEntry(entry))

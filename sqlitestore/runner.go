@@ -49,6 +49,21 @@ func (r *runner) many(name string, head []any, width int, rows []any) error {
 	return nil
 }
 
+// eachRow runs a query whose tuple stands for one row of width columns, with all rows, and calls fn for each row of the results.
+func (r *runner) eachRow(name string, width int, rows []any, fn func(rows *sql.Rows) error) error {
+	left := len(rows) / width
+	for _, size := range chunks {
+		for left >= size {
+			n := size * width
+			if err := each(r.ctx, r.db, name, r.texts.rows(name, size), rows[:n], fn); err != nil {
+				return err
+			}
+			rows, left = rows[n:], left-size
+		}
+	}
+	return nil
+}
+
 // each runs a query and calls fn for each row.
 func (r *runner) each(name string, args []any, fn func(rows *sql.Rows) error) error {
 	return each(r.ctx, r.db, name, r.texts.SQL(name), args, fn)

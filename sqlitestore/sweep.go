@@ -13,17 +13,26 @@ import (
 // slice is how many waiting jobs one Sweep looks at to find what must not be.
 const slice = 1000
 
-// sweepPlace is the last waiting job that Sweep has looked at.
-type sweepPlace struct{ awaiting atomic.Int64 }
+// sweepPlace is the last waiting job and the last limit key that Sweep has looked at.
+type sweepPlace struct {
+	awaiting atomic.Int64
+	limits   string // the writer's
+}
 
 // Sweep implements driver.Coordinator. It goes on with the dependents that were too many for the calls that ended what they
-// waited for, and looks at a slice of what waits for anything that somebody else than the store has left inconsistent.
+// waited for, and with the waiting jobs of rated keys that were too many for one call; and it looks at a slice of what waits for
+// anything, and of limit keys, that somebody else than the store has left inconsistent.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	limit = storekit.AtLeastOne(limit)
 	changed := 0
 	err := s.do(ctx, func(w *work) error {
 		var err error
-		changed, err = w.sweep(&s.swept, limit)
+		w.admitted = 0
+		if changed, err = w.sweep(&s.swept, limit); err != nil {
+			return err
+		}
+		err = w.conclude()
+		changed += w.admitted
 		return err
 	})
 	if err != nil {
@@ -39,6 +48,7 @@ func (w *work) sweep(at *sweepPlace, limit int) (int, error) {
 	}
 	for _, repair := range []func(limit int) (int, error){
 		w.sweepIdle, func(limit int) (int, error) { return w.sweepAwaiting(at, limit) },
+		func(limit int) (int, error) { return w.sweepLimits(at, limit) },
 	} {
 		n, err := repair(limit - changed)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -44,7 +45,7 @@ func (t *TxWriter) write(ctx context.Context, fn func(w *work) error) error {
 	if err := w.exec("tx_lock"); err != nil {
 		return explainTx(err)
 	}
-	if err := w.inside(fn); err != nil {
+	if err := w.inside(fn, w.conclude); err != nil {
 		return explainTx(err)
 	}
 	t.events = append(t.events, w.events.list...)
@@ -52,12 +53,13 @@ func (t *TxWriter) write(ctx context.Context, fn func(w *work) error) error {
 }
 
 // inside is one write of a transaction that goes on. It runs under a savepoint, so that an error leaves nothing of it behind.
-func (w *work) inside(fn func(w *work) error) error {
+// conclude settles what it set off.
+func (w *work) inside(fn func(w *work) error, conclude func() error) error {
 	return w.guarded(func() error {
 		if err := fn(w); err != nil {
 			return err
 		}
-		if err := w.conclude(); err != nil {
+		if err := conclude(); err != nil {
 			return err
 		}
 		return w.finish()
@@ -117,6 +119,7 @@ func (t *TxWriter) SealBatch(ctx context.Context, id int64) error {
 // or that comes without it, so the work is put back too.
 func (w *work) guarded(fn func() error) error {
 	before := *w
+	before.limits = maps.Clone(w.limits)
 	if _, err := w.db.ExecContext(w.ctx, "savepoint kiln"); err != nil {
 		return named("savepoint", err)
 	}
@@ -219,7 +222,8 @@ func (t *ownTx) write(ctx context.Context, fn func(w *work) error) error {
 		return err
 	}
 	t.work.stamp(t.store.clock.now())
-	return t.work.inside(fn)
+	// The limit keys that it touched are looked at when all is in.
+	return t.work.inside(fn, t.work.settleEnded)
 }
 
 func (t *ownTx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {

@@ -33,6 +33,11 @@ type work struct {
 	// signals for other processes; signal is the number of the last one.
 	events, signals eventSet
 	signal          int64
+	// limits are the limit keys that the running call touched, and how it changes their counters. admitted is how many jobs left
+	// throttled; gained, unless nil, collects the queues that get ready jobs.
+	limits   map[string]shift
+	admitted int
+	gained   map[string]bool
 }
 
 // eventSet collects events, each once.
@@ -85,7 +90,12 @@ func (w *work) event(e driver.Event) {
 	w.signals.add(e)
 }
 
-func (w *work) ready(queue string) { w.event(driver.Event{Kind: driver.JobsReady, Queue: queue}) }
+func (w *work) ready(queue string) {
+	if w.gained != nil {
+		w.gained[queue] = true
+	}
+	w.event(driver.Event{Kind: driver.JobsReady, Queue: queue})
+}
 func (w *work) scheduled(queue string) {
 	w.event(driver.Event{Kind: driver.JobsScheduled, Queue: queue})
 }

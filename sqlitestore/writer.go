@@ -338,7 +338,10 @@ func (w *writer) lend(work *work, c *call) error {
 	w.blockedSince.Store(time.Now().UnixMicro())
 	defer w.blockedSince.Store(0)
 	c.lent <- work
-	return <-c.returned
+	if err := <-c.returned; err != nil {
+		return err
+	}
+	return work.conclude()
 }
 
 // pause waits, and is false when the store is closed.

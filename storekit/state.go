@@ -6,8 +6,12 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// RunAt is the run time that a new job is stored with: an explicit one as given, otherwise now plus the delay.
+// RunAt is the run time that a new job is stored with: an explicit one as given, otherwise now plus the delay. A debounce takes
+// the place of both.
 func RunAt(p *driver.InsertParams, now time.Time) time.Time {
+	if len(p.UniqueKey) > 0 && p.UniqueDebounce > 0 {
+		return Stamp(Later(now, p.UniqueDebounce))
+	}
 	if !p.RunAt.IsZero() {
 		return Stamp(p.RunAt)
 	}

@@ -214,6 +214,8 @@ create table {prefix}uniques (
 create index {prefix}uniques_job on {prefix}uniques (id);
 create index {prefix}uniques_expiry on {prefix}uniques (expires_at) where expires_at > 0;
 
+-- active counts the jobs that are enqueued or processing, reserved the scheduled ones with a reserved start; tat and admit_tat are
+-- in nanoseconds. A key is marked when jobs may wait that nobody has looked at, and unused when the last job that named it is gone.
 create table {prefix}limits (
     limit_key     text    not null primary key,
     max           integer not null,
@@ -223,8 +225,12 @@ create table {prefix}limits (
     active        integer not null,
     reserved      integer not null,
     tat           integer not null,
-    admit_tat     integer not null
+    admit_tat     integer not null,
+    marked        integer not null,
+    unused        integer not null
 ) strict, without rowid;
+create index {prefix}limits_marked on {prefix}limits (limit_key) where marked = 1;
+create index {prefix}limits_unused on {prefix}limits (tat) where unused = 1;
 
 -- The counts of members by state are kept here, each changed once per call, so that no reader walks over members. Active are
 -- the enqueued and processing ones: a claim changes nothing here, and how many of them run is read from their leases. Live is

@@ -72,6 +72,46 @@ where t.succeeded < (select coalesce(sum(succeeded), 0) from {prefix}stats)
     or t.deleted < (select coalesce(sum(deleted), 0) from {prefix}stats)
     or t.retried < (select coalesce(sum(retried), 0) from {prefix}stats);
 
+-- name: check_uniques
+select u.id, 'a unique key that it does not hold any more' from {prefix}uniques u left join {prefix}jobs j on j.id = u.id
+where u.expires_at = 0 and (j.id is null or j.unique_key is not u.unique_key
+    or exists (select 1 from {prefix}failed f where f.id = u.id) or exists (select 1 from {prefix}done d where d.id = u.id)) limit 5;
+
+-- name: check_keys
+select j.id, 'a live job without its unique key' from {prefix}jobs j
+where j.flags & ?1 <> 0 and not exists (select 1 from {prefix}failed f where f.id = j.id)
+    and not exists (select 1 from {prefix}done d where d.id = j.id)
+    and not exists (select 1 from {prefix}uniques u where u.unique_key = j.unique_key and u.id = j.id) limit 5;
+
+-- name: check_limits
+select 0, 'limit ' || l.limit_key || ' counts ' || l.active || ' active and ' || l.reserved || ' reserved of ' || c.active || ' and ' || c.reserved
+from {prefix}limits l join (
+    select k.limit_key, count(r.id) + count(x.id) as active, count(s.id) as reserved from {prefix}limits k
+    left join {prefix}jobs j on j.limit_key = k.limit_key and j.limit_key <> ''
+    left join {prefix}ready r on r.queue = j.queue and r.kind = j.kind and r.rank = -j.priority and r.id = j.id
+    left join {prefix}lease x on x.id = j.id
+    left join {prefix}scheduled s on s.id = j.id and s.flags & ?1 <> 0
+    group by k.limit_key
+) c on c.limit_key = l.limit_key
+where c.active <> l.active or c.reserved <> l.reserved
+union all
+select j.id, 'a limit key without a rule' from {prefix}jobs j
+where j.limit_key <> '' and not exists (select 1 from {prefix}limits l where l.limit_key = j.limit_key)
+limit 5;
+
+-- name: check_granted
+select s.id, 'a reserved start where there can be none' from (
+    select id, flags from {prefix}ready where flags & ?1 <> 0 union all select id, flags from {prefix}lease where flags & ?1 <> 0
+    union all select id, flags from {prefix}awaiting where flags & ?1 <> 0 union all select id, flags from {prefix}failed where flags & ?1 <> 0
+    union all select id, flags from {prefix}done where flags & ?1 <> 0
+    union all select id, flags from {prefix}scheduled where flags & ?1 <> 0 and flags & ?2 = 0
+    union all select id, flags from {prefix}throttled where flags & ?2 = 0
+) s limit 5;
+
+-- name: check_waiting
+select t.id, 'a throttled job under a key with room' from {prefix}throttled t join {prefix}limits l on l.limit_key = t.limit_key
+where l.marked = 0 and (l.max = 0 or l.active < l.max) limit 5;
+
 -- name: check_waits
 -- What a job counts is what it waits for, and that has not ended, but for what is left to be settled.
 select a.id, 'waits for another number of things than it counts' from {prefix}awaiting a join {prefix}jobs j on j.id = a.id

@@ -35,8 +35,10 @@ select kind from line;
 
 -- name: claim_read
 -- Each column costs a tenth of the statement, so those that few jobs have are left to claim_special; and an instant costs an
--- allocation, so the run time is null when it is the same as the creation.
-select r.rank, r.id, r.flags, r.claim, r.attempt, nullif(r.run_at, j.created_at), j.max_attempts, j.timeout, j.created_at, j.args
+-- allocation, so the run time is null when it is the same as the creation. The limit key is there because jobs of a limit often have
+-- nothing else that is special.
+select r.rank, r.id, r.flags, r.claim, r.attempt, nullif(r.run_at, j.created_at), j.max_attempts, j.timeout, j.created_at,
+    nullif(j.limit_key, ''), j.args
 from {prefix}ready r cross join {prefix}jobs j on j.id = r.id
 where r.queue = ?1 and r.kind = ?2 and not exists (select 1 from {prefix}queues where name = ?1)
 order by r.rank, r.id limit ?3;
@@ -51,7 +53,7 @@ delete from {prefix}ready where queue = ?1 and kind = ?2 and (rank, id) <= (?3, 
 
 -- name: claim_special
 -- What only flagged jobs have. Their deadline ends with the claim, and SetMeta may have written a newer meta.
-select e.key, j.deadline, j.batch_id, j.limit_key, j.recurring_id, j.title, j.tags, j.parents, coalesce(m.meta, j.meta)
+select e.key, j.deadline, j.batch_id, j.recurring_id, j.title, j.tags, j.parents, coalesce(m.meta, j.meta)
 from json_each(?1) e cross join {prefix}jobs j on j.id = e.value left join {prefix}metas m on m.id = j.id;
 
 -- name: claim_deadlines

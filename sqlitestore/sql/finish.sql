@@ -3,10 +3,11 @@
 -- job by job.
 
 -- name: finish_count
--- How many of the jobs are as their outcomes expect, without flags that mean more to do, and how many of them others wait for or
--- are members of batches.
-select count(*), coalesce(sum(l.flags & ?4 <> 0), 0), coalesce(sum(l.flags & ?5 <> 0), 0)
-from json_each(?1) e cross join {prefix}lease l on l.id = e.value where l.claim = ?2 and l.flags & ?3 = 0;
+-- How many of the jobs are as their outcomes expect; how many of them others wait for, or are members of batches; and whether any
+-- has a unique key, or a limit key.
+select count(*), coalesce(sum(l.flags & ?3 <> 0), 0), coalesce(sum(l.flags & ?4 <> 0), 0),
+    coalesce(max(l.flags & ?5 <> 0), 0), coalesce(max(l.flags & ?6 <> 0), 0)
+from json_each(?1) e cross join {prefix}lease l on l.id = e.value where l.claim = ?2;
 
 -- name: finish_read
 select e.key, l.claim, l.attempt, l.flags, l.cancel, l.server, l.queue,
@@ -32,6 +33,11 @@ from json_each(?1) e cross join {prefix}lease l on l.id = e.value ->> 0;
 insert into {prefix}ready (queue, kind, rank, id, flags, claim, attempt, run_at, attempted_at, server)
 select l.queue, l.kind, l.rank, l.id, l.flags, l.claim, e.value ->> 2, e.value ->> 1, l.attempted_at, l.server
 from json_each(?1) e cross join {prefix}lease l on l.id = e.value ->> 0;
+
+-- name: finish_throttled
+insert into {prefix}throttled (queue, kind, rank, id, flags, claim, attempt, run_at, attempted_at, server, limit_key)
+select l.queue, l.kind, l.rank, l.id, l.flags, l.claim, e.value ->> 2, e.value ->> 1, l.attempted_at, l.server, j.limit_key
+from json_each(?1) e cross join {prefix}lease l on l.id = e.value ->> 0 cross join {prefix}jobs j on j.id = l.id;
 
 -- name: finish_lease
 delete from {prefix}lease where id in (select value from json_each(?1));

@@ -121,4 +121,4 @@ select id, pending, pending - n, flags, run_at, queue, batch_id from (
         + exists (select 1 from {prefix}batches b where b.id = j.after_batch and b.finished_at = 0) as n
     from {prefix}awaiting a cross join {prefix}jobs j on j.id = a.id
     where a.id > ?1 and a.id <= ?2)
-where pending <> n;
+where pending <> n or n = 0;

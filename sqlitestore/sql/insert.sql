@@ -6,8 +6,8 @@ select column1, column2, ?1, ?2, ?3, ?4, ?5, 0, ?6 from (values (?, ?));
 
 -- name: insert_full
 insert into {prefix}jobs (id, queue, kind, priority, max_attempts, timeout, flags, created_at, deadline, batch_id,
-    after_batch, parents, recurring_id, title, tags, meta, args)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    after_batch, parents, limit_key, unique_key, recurring_id, title, tags, meta, args)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: insert_ready_range
 -- Jobs of one call that are ready at once have ids without a gap between them.

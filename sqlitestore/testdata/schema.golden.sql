@@ -162,7 +162,9 @@ CREATE TABLE kiln_limits (
     active        integer not null,
     reserved      integer not null,
     tat           integer not null,
-    admit_tat     integer not null
+    admit_tat     integer not null,
+    marked        integer not null,
+    unused        integer not null
 ) strict, without rowid;
 
 CREATE TABLE kiln_metas (
@@ -319,6 +321,10 @@ CREATE INDEX kiln_jobs_batch on kiln_jobs (batch_id, id) where batch_id > 0;
 CREATE INDEX kiln_jobs_limit on kiln_jobs (limit_key, id) where limit_key <> '';
 
 CREATE INDEX kiln_jobs_recurring on kiln_jobs (recurring_id, id) where recurring_id <> '';
+
+CREATE INDEX kiln_limits_marked on kiln_limits (limit_key) where marked = 1;
+
+CREATE INDEX kiln_limits_unused on kiln_limits (tat) where unused = 1;
 
 CREATE INDEX kiln_recurring_due on kiln_recurring (next_run_at) where paused = 0 and next_run_at > 0;
 
