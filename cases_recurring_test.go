@@ -162,8 +162,9 @@ func TestManyUnreadableSchedules(t *testing.T) {
 		r.handle(func(context.Context, *kiln.Job[task]) error { return nil })
 		r.start(kiln.ServerConfig{})
 		pass(10*time.Minute + 5*time.Second)
+		fired := r.allFired()
 		for i := range 250 {
-			if n := len(r.fired(fmt.Sprintf("good-%d", i))); n != 10 {
+			if n := len(fired[fmt.Sprintf("good-%d", i)]); n != 10 {
 				t.Fatalf("good-%d fired %d times in ten minutes", i, n)
 			}
 		}
@@ -208,7 +209,7 @@ func TestCaseB080(t *testing.T) {
 		r.spoil("daily", func(def *driver.Recurring) { def.NextRunAt = def.NextRunAt.Add(-time.Hour) }) // as another server saw it
 		var log logBuffer
 		r.start(kiln.ServerConfig{Logger: log.logger(), Retention: kiln.Retention{Succeeded: kiln.Forever}})
-		pass(48 * time.Hour)
+		pass(27 * time.Hour)
 		if got := r.fired("daily"); !slices.Equal(got, []string{"2026-05-10T01:00:00Z", "2026-05-11T02:00:00Z"}) {
 			t.Errorf("fired %v", got)
 		}

@@ -33,7 +33,10 @@ func (r *rig) recurring(id string) driver.Recurring {
 }
 
 // fired lists the occurrences of the jobs that a recurring job has fired, in the order of their ids.
-func (r *rig) fired(id string) []string {
+func (r *rig) fired(id string) []string { return r.allFired()[id] }
+
+// allFired lists them for all recurring jobs.
+func (r *rig) allFired() map[string][]string {
 	r.t.Helper()
 	var records []kiln.Record
 	for _, state := range driver.States {
@@ -49,10 +52,10 @@ func (r *rig) fired(id string) []string {
 		}
 	}
 	slices.SortFunc(records, func(a, b kiln.Record) int { return int(a.ID - b.ID) })
-	var out []string
+	out := map[string][]string{}
 	for _, rec := range records {
-		if rec.RecurringID == id {
-			out = append(out, rec.Meta["kiln.occurrence"])
+		if rec.RecurringID != "" {
+			out[rec.RecurringID] = append(out[rec.RecurringID], rec.Meta["kiln.occurrence"])
 		}
 	}
 	return out
