@@ -60,7 +60,12 @@ func (k *kilnInstance) work(ctx context.Context, workers int, handle func(int64)
 		handle(j.Args.N)
 		return nil
 	})
-	server, err := kiln.NewServer(k.client, mux, kiln.ServerConfig{Queues: map[string]int{kiln.DefaultQueue: workers}})
+	return k.serve(ctx, mux, kiln.ServerConfig{Queues: map[string]int{kiln.DefaultQueue: workers}})
+}
+
+// serve runs a server until stop is called.
+func (k *kilnInstance) serve(ctx context.Context, mux *kiln.Mux, cfg kiln.ServerConfig) (stop func() error, err error) {
+	server, err := kiln.NewServer(k.client, mux, cfg)
 	if err != nil {
 		return nil, err
 	}

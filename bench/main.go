@@ -62,6 +62,9 @@ func main() {
 			continue
 		}
 		able := chosen
+		if sc.ours {
+			able = slices.DeleteFunc(slices.Clone(chosen), func(s system) bool { return s.name != kilnMemory.name && s.name != kilnSQLite.name })
+		}
 		if sc.shared {
 			able = slices.DeleteFunc(slices.Clone(chosen), func(s system) bool { return !s.shared })
 		}

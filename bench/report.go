@@ -53,6 +53,10 @@ func syncTime() (time.Duration, error) {
 
 // show prints a scenario's medians with their ranges, and how many times better kiln on the same database is.
 func show(w io.Writer, sc scenario, chosen []system, values map[string][][]float64) {
+	if len(sc.shapes) > 0 {
+		showShapes(w, sc, chosen, values)
+		return
+	}
 	if len(sc.quantiles) == 0 {
 		showFigure(w, sc, sc.name, 0, chosen, values)
 	}
@@ -83,6 +87,22 @@ func showFigure(w io.Writer, sc scenario, name string, figure int, chosen []syst
 		fmt.Fprintf(w, "  %-20s %12s  [%s … %s]%s\n", sys.name, number(median(v)), number(slices.Min(v)), number(slices.Max(v)), ratio)
 	}
 	fmt.Fprintln(w)
+}
+
+// showShapes prints how fast each shape of job drains, and which part of the first shape's speed that is.
+func showShapes(w io.Writer, sc scenario, chosen []system, values map[string][][]float64) {
+	for _, sys := range chosen {
+		fmt.Fprintf(w, "%s on %s (%s)\n", sc.name, sys.name, sc.unit)
+		for i := range sc.shapes {
+			var speeds, parts []float64
+			for _, round := range values[sys.name] {
+				speeds, parts = append(speeds, round[i]), append(parts, round[i]/round[0])
+			}
+			fmt.Fprintf(w, "  %-20s %12s  [%s … %s]   %.2f of %s\n", sc.shapes[i].name,
+				number(median(speeds)), number(slices.Min(speeds)), number(slices.Max(speeds)), median(parts), sc.shapes[0].name)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 func median(v []float64) float64 {

@@ -18,6 +18,10 @@ type scenario struct {
 	seconds bool
 	// shared says that it needs a database which several processes can work on.
 	shared bool
+	// ours says that it measures what only kiln has.
+	ours bool
+	// shapes are measured one after the other on databases of their own, and shown as parts of the first.
+	shapes []shape
 	// quantiles, when there are any, are what is shown of the values that one round measures.
 	quantiles []float64
 	measure   func(ctx context.Context, r *round) ([]float64, error)
@@ -69,6 +73,9 @@ func scenarios(n, samples int) []scenario {
 				return r.drainByProcesses(n, count)
 			}})
 	}
+	list = append(list, scenario{name: "shapes", unit: "jobs/s", ours: true, shapes: shapes, measure: func(ctx context.Context, r *round) ([]float64, error) {
+		return r.shapes(ctx, n)
+	}})
 	if n >= 50_000 {
 		list = append(list, drain("drain-200k", 200_000, 100, 0))
 	}
@@ -123,26 +130,14 @@ func (r *round) single(ctx context.Context, n, clients int) error {
 
 // drain works through what is there and returns jobs per second.
 func (r *round) drain(ctx context.Context, n, workers int, pause time.Duration) ([]float64, error) {
-	var left atomic.Int64
-	left.Store(int64(n))
-	done := make(chan struct{})
-	begin := time.Now()
-	stop, err := r.inst.work(ctx, workers, func(int64) {
-		if pause > 0 {
-			time.Sleep(pause)
-		}
-		if left.Add(-1) == 0 {
-			close(done)
-		}
+	return countDown(n, func(handled func()) (func() error, error) {
+		return r.inst.work(ctx, workers, func(int64) {
+			if pause > 0 {
+				time.Sleep(pause)
+			}
+			handled()
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := wait(done, 5*time.Minute); err != nil {
-		return nil, fmt.Errorf("%d of %d jobs left: %w", left.Load(), n, err)
-	}
-	speed := perSecond(n, begin)
-	return speed, stop()
 }
 
 // together inserts one by one from 8 goroutines while 100 workers run.
