@@ -19,7 +19,6 @@ import (
 // casesElsewhere are cases, or parts of them, that need what is not here, with the reason.
 var casesElsewhere = map[string]string{
 	"B019": "needs MySQL, whose sessions have a time zone; every store stamps UTC",
-	"B088": "needs unique keys, which an Overlap(false) rests on",
 }
 
 // caseParts are parts of cases with a test that need what is not here.

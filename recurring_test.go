@@ -33,7 +33,10 @@ func (r *rig) recurring(id string) driver.Recurring {
 }
 
 // fired lists the occurrences of the jobs that a recurring job has fired, in the order of their ids.
-func (r *rig) fired(id string) []string {
+func (r *rig) fired(id string) []string { return r.allFired()[id] }
+
+// allFired lists them for all recurring jobs.
+func (r *rig) allFired() map[string][]string {
 	r.t.Helper()
 	var records []kiln.Record
 	for _, state := range driver.States {
@@ -49,10 +52,10 @@ func (r *rig) fired(id string) []string {
 		}
 	}
 	slices.SortFunc(records, func(a, b kiln.Record) int { return int(a.ID - b.ID) })
-	var out []string
+	out := map[string][]string{}
 	for _, rec := range records {
-		if rec.RecurringID == id {
-			out = append(out, rec.Meta["kiln.occurrence"])
+		if rec.RecurringID != "" {
+			out[rec.RecurringID] = append(out[rec.RecurringID], rec.Meta["kiln.occurrence"])
 		}
 	}
 	return out
@@ -486,4 +489,81 @@ func TestRecurringMiddleware(t *testing.T) {
 			t.Errorf("trigger with a job without meta: %d, %v", id, err)
 		}
 	})
+}
+
+// TestRecurringMiddlewareThatHangs pins that middleware which does not come to an end keeps back its own recurring job alone, and
+// that what comes to the writer too late is not written.
+func TestRecurringMiddlewareThatHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.handle(func(context.Context, *kiln.Job[task]) error { return nil })
+		hang := true
+		release := make(chan struct{})
+		late := make(chan error, 2)
+		client := kiln.NewClient(r.store, func(next kiln.EnqueueFunc) kiln.EnqueueFunc {
+			return func(ctx context.Context, w driver.Writer, jobs []driver.InsertParams) ([]driver.Inserted, error) {
+				switch {
+				case hang && jobs[0].RecurringID == "before":
+					<-release
+					out, err := next(ctx, w, jobs)
+					late <- err
+					return out, err
+				case hang && jobs[0].RecurringID == "after":
+					out, err := next(ctx, w, jobs)
+					<-release
+					return out, err
+				}
+				return next(ctx, w, jobs)
+			}
+		})
+		for _, id := range []string{"a", "after", "b", "before"} {
+			r.set(id, "*/10 * * * *")
+		}
+		r.startOn(client, kiln.ServerConfig{})
+		pass(10*time.Minute + 20*time.Second)
+		for id, want := range map[string]int{"a": 1, "b": 1, "after": 1, "before": 0} {
+			if got := r.fired(id); len(got) != want {
+				t.Errorf("%s fired %v, want %d", id, got, want)
+			}
+		}
+		hang = false
+		close(release)
+		pass(time.Second)
+		if err := <-late; err == nil || !strings.Contains(err.Error(), "did not come to an end") {
+			t.Errorf("the writer told the late one %v", err)
+		}
+		pass(2 * time.Minute)
+		for _, id := range []string{"a", "b", "after", "before"} {
+			if got := r.fired(id); len(got) != 1 {
+				t.Errorf("%s fired %v", id, got)
+			}
+		}
+	})
+}
+
+// TestRecurringWithoutBlocks pins that a store which cannot fire blocks is asked step by step.
+func TestRecurringWithoutBlocks(t *testing.T) {
+	for _, middleware := range []bool{false, true} {
+		bubble(t, func(t *testing.T, r *rig) {
+			f := faultstore.Wrap(r.mem, nil)
+			r.on(deaf{f})
+			r.handle(func(context.Context, *kiln.Job[task]) error { return nil })
+			client := r.client
+			if middleware {
+				client = kiln.NewClient(r.store, func(next kiln.EnqueueFunc) kiln.EnqueueFunc { return next })
+			}
+			begin := time.Now().UTC()
+			for _, id := range []string{"a", "b", "c"} {
+				r.set(id, "* * * * *")
+			}
+			r.spoil("b", func(def *driver.Recurring) { def.Template.MaxAttempts = 0 })
+			r.startOn(client, kiln.ServerConfig{})
+			pass(5*time.Minute + 5*time.Second)
+			r.wantFired("a", begin.Add(time.Minute), time.Minute, 5)
+			r.wantFired("b", begin, time.Minute, 0)
+			r.wantFired("c", begin.Add(time.Minute), time.Minute, 5)
+			if f.Calls("Fire") < 15 || f.Calls("FireMany") != 0 {
+				t.Errorf("%d single fires, %d blocks", f.Calls("Fire"), f.Calls("FireMany"))
+			}
+		})
+	}
 }

@@ -32,7 +32,9 @@ type step struct {
 var errTxDone = errors.New("memstore: the transaction has already been committed or rolled back")
 
 // Begin starts a transaction, as an application would on its database.
-func (s *Store) Begin() *Tx { return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique), ended: make(chan struct{})} }
+func (s *Store) Begin() *Tx {
+	return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique), ended: make(chan struct{})}
+}
 
 // add makes a write part of the transaction, if it can be done.
 func (tx *Tx) add(now time.Time, st step) error {

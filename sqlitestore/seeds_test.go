@@ -5,6 +5,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -85,6 +86,8 @@ type trial struct {
 	held   []driver.Ref
 	unsure map[driver.Ref]bool
 	final  map[int64]driver.State
+	// batch is one that jobs join until the end.
+	batch int64
 }
 
 type insertion struct {
@@ -99,6 +102,10 @@ func runSeed(t *testing.T, seed uint64, path string, told map[string]int, log bo
 		writes: map[int]*insertion{}, ids: map[int64]bool{}, refs: map[driver.Ref]bool{}, unsure: map[driver.Ref]bool{}, final: map[int64]driver.State{},
 	}
 	w.s = newStore(t, w.pool.DB)
+	var err error
+	if w.batch, err = w.s.OpenBatch(t.Context(), driver.NewBatch{}); err != nil {
+		t.Fatal(err)
+	}
 	for n := range 60 { // one for each call that may come to fire it
 		if err := w.s.PutRecurring(t.Context(), driver.Recurring{ID: fmt.Sprintf("r%d", n), Spec: "@daily", Location: "UTC"}); err != nil {
 			t.Fatal(err)
@@ -255,6 +262,16 @@ func (w *trial) jobs(call int) []driver.InsertParams {
 		case 1:
 			jobs[i].Tags = []string{"t"}
 			jobs[i].Deadline = time.Now().Add(time.Hour)
+		case 2:
+			if i > 0 {
+				jobs[i].Parents = []driver.Parent{{Index: i - 1, On: driver.OnFinished}}
+			}
+			if known := slices.Sorted(maps.Keys(w.ids)); len(known) > 0 {
+				parent := driver.Parent{ID: known[w.rand.IntN(len(known))], On: driver.OnSucceeded | driver.OnFailed}
+				jobs[i].Parents = append(jobs[i].Parents, parent)
+			}
+		case 3:
+			jobs[i].BatchID = w.batch
 		}
 	}
 	return jobs
@@ -450,9 +467,15 @@ func (w *trial) drain() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if c.Enqueued+c.Scheduled+c.Processing == 0 {
+		if c.Enqueued+c.Scheduled+c.Processing+c.Awaiting == 0 {
 			break
 		}
+	}
+	if err := w.s.SealBatch(ctx, w.batch); err != nil {
+		w.t.Error(err)
+	}
+	if b, err := w.s.Batch(ctx, w.batch); err != nil || b.FinishedAt.IsZero() != (b.Counts[driver.Failed] > 0) {
+		w.t.Errorf("in the end the batch is %+v (%v)", b, err)
 	}
 	for n, in := range w.writes {
 		w.present(n, in.jobs, in)

@@ -46,10 +46,12 @@ func (w *work) sweep(at *sweepPlace, limit int) (int, error) {
 	if err != nil || changed >= limit {
 		return changed, err
 	}
-	for _, repair := range []func(limit int) (int, error){
-		w.sweepIdle, func(limit int) (int, error) { return w.sweepAwaiting(at, limit) },
-		func(limit int) (int, error) { return w.sweepLimits(at, limit) },
-	} {
+	repairs := []func(limit int) (int, error){w.sweepIdle, func(limit int) (int, error) { return w.sweepLimits(at, limit) }}
+	if changed == 0 {
+		// While endings are left, what waits for them is not stranded, and they count in their own order.
+		repairs = append(repairs, func(limit int) (int, error) { return w.sweepAwaiting(at, limit) })
+	}
+	for _, repair := range repairs {
 		n, err := repair(limit - changed)
 		if err != nil {
 			return 0, err

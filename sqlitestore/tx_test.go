@@ -67,13 +67,18 @@ func TestTxBeginsWithAWrite(t *testing.T) {
 	db := newPool(t)
 	s := newStore(t, db)
 	var wg sync.WaitGroup
+	writing := make(chan struct{})
 	wg.Go(func() {
-		for ctx.Err() == nil {
+		for n := 0; n == 0 || ctx.Err() == nil; n++ {
 			if _, err := insertOne(s, "noise"); err != nil {
 				t.Error(err)
 			}
+			if n == 0 {
+				close(writing)
+			}
 		}
 	})
+	<-writing
 	for range 50 {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {

@@ -35,20 +35,42 @@ func (s *Server) writeFires(ctx context.Context, fires []driver.Fire) ([]driver.
 	return results, nil
 }
 
+// middlewareTimeout is how long a block waits for the middleware of its steps.
+const middlewareTimeout = callTimeout / 2
+
+var errSlowMiddleware = fmt.Errorf("kiln: enqueue middleware did not come to an end within %s", middlewareTimeout)
+
 // enqueueFires lets each step's jobs go through the application's middleware in a goroutine of its own. Where the middleware calls
 // the writer, the step stops; when all have come that far, they are written as one block, and each goes on with its own result. So
-// a middleware sees one insert and its ids, whatever else is in the block, and its error keeps back that step alone.
+// a middleware sees one insert and its ids, whatever else is in the block, and its error keeps back that step alone, as does one that
+// never comes to an end.
 func (s *Server) enqueueFires(ctx context.Context, fires []driver.Fire) ([]driver.FireResult, error) {
-	block := &fireBlock{fires: fires, arrived: make([]bool, len(fires)), written: make(chan struct{})}
-	block.waiting.Add(len(fires))
-	results := make([]driver.FireResult, len(fires))
-	var steps sync.WaitGroup
-	for i := range fires {
-		steps.Go(func() { results[i] = s.enqueueFire(ctx, block, i) })
+	block := &fireBlock{fires: fires, arrived: make([]bool, len(fires)), missing: len(fires), all: make(chan struct{}), written: make(chan struct{})}
+	patient, cancel := context.WithTimeout(ctx, middlewareTimeout)
+	defer cancel()
+	type ended struct {
+		index  int
+		result driver.FireResult
 	}
-	block.waiting.Wait()
+	ends := make(chan ended, len(fires))
+	for i := range fires {
+		go func() { ends <- ended{i, s.enqueueFire(patient, block, i)} }()
+	}
+	select {
+	case <-block.all:
+	case <-patient.Done():
+	}
 	block.write(ctx, s)
-	steps.Wait()
+	results := block.outcome()
+	for range fires {
+		select {
+		case e := <-ends:
+			results[e.index] = e.result
+		case <-patient.Done():
+			// What the store said counts, where the middleware has come as far as that.
+			return results, block.err
+		}
+	}
 	return results, block.err
 }
 
@@ -56,16 +78,16 @@ func (s *Server) enqueueFire(ctx context.Context, block *fireBlock, i int) (resu
 	w := &fireWriter{block: block, index: i}
 	defer func() {
 		if v := recover(); v != nil {
-			result.Err = fmt.Errorf("kiln: enqueue middleware panicked: %v", v)
+			result = driver.FireResult{Err: fmt.Errorf("kiln: enqueue middleware panicked: %v", v)}
 		}
-		w.leave()
+		w.leave(false)
 	}()
-	if len(block.fires[i].Jobs) == 0 {
+	jobs := block.fires[i].Jobs
+	if len(jobs) == 0 {
 		// There is nothing to enqueue, and the schedule moves on.
 		_, err := w.Insert(ctx, nil)
 		return driver.FireResult{Err: err}
 	}
-	jobs := block.fires[i].Jobs
 	out, err := s.cfg.Enqueue(ctx, w, jobs)
 	switch {
 	case err != nil:
@@ -83,27 +105,34 @@ func (s *Server) enqueueFire(ctx context.Context, block *fireBlock, i int) (resu
 
 // fireBlock is steps on their way through the middleware.
 type fireBlock struct {
+	mu    sync.Mutex
 	fires []driver.Fire
-	// waiting counts the steps that have neither come to the writer nor given up.
-	waiting sync.WaitGroup
-	// arrived are the steps that have come to the writer, each written by its own goroutine and read when none waits.
+	// arrived are the steps that have come to the writer, missing counts those that have neither done so nor given up.
 	arrived []bool
-	written chan struct{}
-	results []driver.FireResult
-	err     error
+	missing int
+	// all is closed when none is missing, written when the block has its results; closed says that it takes no more steps.
+	all, written chan struct{}
+	closed       bool
+	results      []driver.FireResult
+	err          error
 }
 
 // write writes the steps that have arrived.
 func (b *fireBlock) write(ctx context.Context, s *Server) {
 	defer close(b.written)
+	b.mu.Lock()
+	b.closed = true
 	b.results = make([]driver.FireResult, len(b.fires))
 	var fires []driver.Fire
 	var places []int
 	for i, arrived := range b.arrived {
 		if arrived {
 			fires, places = append(fires, b.fires[i]), append(places, i)
+		} else {
+			b.results[i].Err = errSlowMiddleware
 		}
 	}
+	b.mu.Unlock()
 	if len(fires) == 0 {
 		return
 	}
@@ -121,16 +150,38 @@ func (b *fireBlock) write(ctx context.Context, s *Server) {
 	}
 }
 
+// outcome is what the store said to each step.
+func (b *fireBlock) outcome() []driver.FireResult {
+	return append([]driver.FireResult(nil), b.results...)
+}
+
 // fireWriter is the writer that the middleware of one step gets.
 type fireWriter struct {
 	block    *fireBlock
 	index    int
 	inserted bool
-	left     sync.Once
+	left     bool
 }
 
-// leave says that the block need not wait for the step.
-func (w *fireWriter) leave() { w.left.Do(w.block.waiting.Done) }
+// leave says that the block need not wait for the step any more, and whether it takes part. It is false when the block has gone
+// without it.
+func (w *fireWriter) leave(arrived bool) bool {
+	b := w.block
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w.left {
+		return false
+	}
+	w.left = true
+	if b.missing--; b.missing == 0 {
+		close(b.all)
+	}
+	if b.closed {
+		return false
+	}
+	b.arrived[w.index] = arrived
+	return true
+}
 
 // Insert waits for the block and returns what became of the step's jobs.
 func (w *fireWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {
@@ -138,12 +189,22 @@ func (w *fireWriter) Insert(ctx context.Context, jobs []driver.InsertParams) ([]
 		return nil, fmt.Errorf("kiln: a recurring job's middleware inserts once: %w", errors.ErrUnsupported)
 	}
 	w.inserted = true
-	w.block.fires[w.index].Jobs = jobs
-	w.block.arrived[w.index] = true
-	w.leave()
+	w.block.set(w.index, jobs)
+	if !w.leave(true) {
+		return nil, errSlowMiddleware
+	}
 	<-w.block.written
 	result := w.block.results[w.index]
 	return result.Jobs, result.Err
+}
+
+// set gives a step the jobs that the middleware made of its own.
+func (b *fireBlock) set(index int, jobs []driver.InsertParams) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.fires[index].Jobs = jobs
+	}
 }
 
 // OpenBatch is not for recurring jobs.

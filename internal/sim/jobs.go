@@ -16,6 +16,10 @@ type jobRecord struct {
 	requeued bool
 	// deleted says that an operator asked for its deletion.
 	deleted bool
+	// parents are the jobs that it waits for.
+	parents []driver.Parent
+	// readyAt is when it was first seen in its queue.
+	readyAt time.Time
 	// done says that it was seen in a final state that nobody can change any more.
 	done bool
 	// live are the runs that may still write a result.
@@ -49,6 +53,9 @@ func (w *world) insert() {
 			w.keyed(&jobs[i])
 		}
 	}
+	if w.cfg.Shape.Flows {
+		w.flow(jobs)
+	}
 	out, err := w.store.Insert(context.Background(), jobs)
 	if err != nil {
 		panic(err)
@@ -58,11 +65,21 @@ func (w *world) insert() {
 		if o.Duplicate {
 			continue
 		}
-		w.jobs[o.ID] = &jobRecord{id: o.ID}
+		rec := &jobRecord{id: o.ID}
+		for _, p := range jobs[i].Parents {
+			if p.ID == 0 {
+				p.ID = out[p.Index].ID
+			}
+			rec.wait(p)
+		}
+		w.jobs[o.ID] = rec
 		w.order = append(w.order, o.ID)
 		w.hear(driver.Event{Kind: driver.JobsReady, Queue: jobs[i].Queue})
 	}
 	w.logf("%d jobs inserted, from %d", n, out[0].ID)
+	if w.cfg.Shape.Flows {
+		w.seal()
+	}
 }
 
 // client does what a client or an operator might.
@@ -111,6 +128,7 @@ func (r *jobRecord) started(w *world, n *node, run *engine.Run) {
 	if job.Attempt > job.MaxAttempts {
 		r.fail("job %d starts attempt %d of %d", job.ID, job.Attempt, job.MaxAttempts)
 	}
+	r.waited(w, job)
 	for _, other := range r.live {
 		if w.awake(other.node) && !w.outcast(n) && other.run.Context().Err() == nil && !w.cfg.Faults.Skew && !w.cfg.Faults.Rush {
 			r.fail("job %d starts on %s under claim %d while %s, which is awake, runs it under claim %d and was not told to stop",

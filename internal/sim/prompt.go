@@ -38,7 +38,7 @@ func (w *world) prompt() error {
 			if state == driver.Enqueued && r.LimitKey != "" {
 				continue // its run time says nothing about how long ago it was let in
 			}
-			switch waited := w.storeNow().Sub(r.RunAt); {
+			switch waited := w.inQueue(&r); {
 			case state == driver.Enqueued && waited > promptness && idle != "":
 				return fmt.Errorf("job %d has been enqueued for %s while %s has nothing to do%s", r.ID, waited, idle, w.cluster())
 			case state == driver.Processing && waited > quietFor && !alive[r.Server]:
@@ -47,4 +47,17 @@ func (w *world) prompt() error {
 		}
 	}
 	return nil
+}
+
+// inQueue is how long a job has stood in its queue, as far as was seen: a released job has the run time that it was given.
+func (w *world) inQueue(r *driver.Record) time.Duration {
+	waited := w.storeNow().Sub(r.RunAt)
+	if len(r.Parents) == 0 && r.AfterBatch == 0 {
+		return waited
+	}
+	rec := w.jobs[r.ID]
+	if rec.readyAt.IsZero() {
+		rec.readyAt = w.storeNow()
+	}
+	return min(waited, w.storeNow().Sub(rec.readyAt))
 }

@@ -55,6 +55,7 @@ func vary(cfg *Config) {
 	if sometimes() {
 		f.Refuse = 0.1
 	}
+	s.Flows = sometimes()
 	s.Schedules = sometimes()
 	s.Keys = sometimes()
 }

@@ -80,7 +80,7 @@ func (w *world) verdict() error {
 			return err
 		}
 	}
-	return nil
+	return w.finished()
 }
 
 // judge checks one job's end.

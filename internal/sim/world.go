@@ -51,6 +51,8 @@ type Shape struct {
 	Deadlines bool
 	// Keys gives some jobs unique keys and limits.
 	Keys bool
+	// Flows gives some jobs parents and batches.
+	Flows bool
 	// Schedules gives the cluster recurring jobs.
 	Schedules bool
 	// Weights are those of the queues in the shared pool.
@@ -102,6 +104,9 @@ type world struct {
 	// ahead is how far the store's clock has jumped, jumpedAt when it last did.
 	ahead    time.Duration
 	jumpedAt time.Time
+	// batches are all that were opened, in order, the first sealed of them are sealed.
+	batches []int64
+	sealed  int
 	// schedules are the recurring jobs by their ids.
 	schedules map[string]*schedule
 }
@@ -166,6 +171,7 @@ func (w *world) settle() {
 	for w.left > 0 {
 		w.insert()
 	}
+	w.seal()
 	alive := 0
 	for _, n := range w.nodes {
 		n.frozenUntil = time.Time{}
@@ -194,7 +200,11 @@ func (w *world) rest() error {
 		if err := w.step(); err != nil {
 			return err
 		}
+		if w.steps%1000 == 0 {
+			w.clear()
+		}
 	}
+	w.clear()
 	for _, n := range w.nodes {
 		n.begin(w, "stop")
 		n.stopping = true
