@@ -28,6 +28,9 @@ import (
 // cases are those that a SQLite file can have, each with what else tries it, in this package if nothing else is said.
 var cases = map[string]string{
 	"B020": "TestMicroseconds; the other drivers in proof",
+	"B031": "TestMergedDuplicates",
+	"B032": "drivertest: Tx/Rollback/unique, Tx/Unique",
+	"B034": "TestSweepLimits; drivertest: Unique/Released",
 	"B059": "parameter limits: drivertest, which inserts by the thousand",
 	"B061": "",
 	"B097": "TestCommitAnswerLost, TestFaultSeeds",

@@ -75,14 +75,16 @@ func (w *work) admitTouched() error {
 	if len(w.limits) == 0 {
 		return nil
 	}
-	a := admission{work: w, keys: slices.Sorted(maps.Keys(w.limits)), shifts: w.limits}
-	w.limits = nil
+	a := admission{work: w, keys: slices.Sorted(maps.Keys(w.limits)), shifts: w.limits, known: w.known}
+	w.limits, w.known = nil, nil
 	return a.run()
 }
 
 // admission looks at the waiting jobs of some limit keys.
 type admission struct {
 	*work
+	// known are the keys whose waiting jobs are known already, as their rows in the database are.
+	known  map[string]waitingKey
 	keys   []string
 	shifts map[string]shift
 	// started and reserved are JSON lists: ids, and pairs of an id and its start. Members are the ids of those that belong to batches.
@@ -98,6 +100,8 @@ type waitingKey struct {
 	index int
 	// more says that there is more to know than Max and Active; marked is known after that was read.
 	more, marked bool
+	// started counts the jobs that were started with those of other keys.
+	started int
 }
 
 func (a *admission) run() error {
@@ -105,23 +109,17 @@ func (a *admission) run() error {
 	if err != nil {
 		return err
 	}
-	// Keys without a rate start as many jobs as there is room for. Those with little room are looked at together, by how much it is.
-	const little = 16
-	var rooms [little][]int
-	for i := range waiting {
-		k := &waiting[i]
-		if room := k.Max - k.Active; !k.more && k.Max > 0 && room < little {
-			if room > 0 {
-				rooms[room] = append(rooms[room], k.index)
-			}
-			continue
-		}
-		if err := a.walk(k); err != nil {
+	walks, err := a.startMany(waiting)
+	if err != nil {
+		return err
+	}
+	if len(walks) > 0 {
+		if err := a.move(); err != nil {
 			return err
 		}
 	}
-	for room, indexes := range rooms {
-		if err := a.heads(indexes, room); err != nil {
+	for _, k := range walks {
+		if err := a.walk(k); err != nil {
 			return err
 		}
 	}
@@ -134,16 +132,72 @@ func (a *admission) run() error {
 	return a.count()
 }
 
-// waiting reads the keys that have waiting jobs which may get on.
+// startMany starts the first waiting jobs of keys without a rate, of all keys with as much room at once: exactly as much where that
+// is little. It returns the keys that are left to be walked.
+func (a *admission) startMany(waiting []waitingKey) (walks []*waitingKey, err error) {
+	const little = 16
+	var byRoom [little + 1][]*waitingKey
+	least := 0
+	for i := range waiting {
+		k := &waiting[i]
+		switch room := k.Max - k.Active; {
+		case k.more || k.Max == 0:
+			walks = append(walks, k)
+		case room >= little:
+			byRoom[little] = append(byRoom[little], k)
+			if least == 0 || room < least {
+				least = room
+			}
+		case room > 0:
+			byRoom[room] = append(byRoom[room], k)
+		}
+	}
+	for room, keys := range byRoom[:little] {
+		if err := a.heads(keys, room); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.heads(byRoom[little], least); err != nil {
+		return nil, err
+	}
+	for _, k := range byRoom[little] {
+		if k.started == least && k.Room() { // it has more room, and may have more waiting jobs
+			walks = append(walks, k)
+		}
+	}
+	return walks, nil
+}
+
+// waiting finds the keys that have waiting jobs which may get on: those that the call knows, and those that it reads now.
 func (a *admission) waiting() ([]waitingKey, error) {
-	text, err := jsonText(a.keys)
+	var waiting []waitingKey
+	unknown := a.keys
+	if len(a.known) > 0 {
+		unknown = nil
+		for i, key := range a.keys {
+			k, ok := a.known[key]
+			if !ok {
+				unknown = append(unknown, key)
+				continue
+			}
+			k.index = i
+			k.Active += int(a.shifts[key].active)
+			waiting = append(waiting, k)
+		}
+		if len(unknown) == 0 {
+			return waiting, nil
+		}
+	}
+	text, err := jsonText(unknown)
 	if err != nil {
 		return nil, err
 	}
-	var waiting []waitingKey
 	err = a.each("limits_waiting", []any{text}, func(rows *sql.Rows) error {
 		var k waitingKey
 		err := rows.Scan(&k.index, &k.Max, &k.Active, &k.more)
+		if len(unknown) < len(a.keys) {
+			k.index, _ = slices.BinarySearch(a.keys, unknown[k.index])
+		}
 		k.Active += int(a.shifts[a.keys[k.index]].active)
 		waiting = append(waiting, k)
 		return err
@@ -197,14 +251,14 @@ func (a *admission) walk(k *waitingKey) error {
 	return err
 }
 
-// heads starts the first waiting jobs of several keys, as many of each.
-func (a *admission) heads(indexes []int, room int) error {
-	if len(indexes) == 0 {
+// heads starts the first waiting jobs of several keys, up to as many of each.
+func (a *admission) heads(of []*waitingKey, most int) error {
+	if len(of) == 0 {
 		return nil
 	}
-	keys := make([]string, len(indexes))
-	for i, index := range indexes {
-		keys[i] = a.keys[index]
+	keys := make([]string, len(of))
+	for i, k := range of {
+		keys[i] = a.keys[k.index]
 	}
 	text, err := jsonText(keys)
 	if err != nil {
@@ -213,10 +267,14 @@ func (a *admission) heads(indexes []int, room int) error {
 	var i int
 	var id, flags int64
 	var queue interned
-	return a.each("limits_heads", []any{text, int64(room)}, func(rows *sql.Rows) error {
-		err := rows.Scan(&i, &id, &queue, &flags)
-		a.start(indexes[i], id, flags, string(queue))
-		return err
+	return a.each("limits_heads", []any{text, int64(most)}, func(rows *sql.Rows) error {
+		if err := rows.Scan(&i, &id, &queue, &flags); err != nil {
+			return err
+		}
+		of[i].Active++
+		of[i].started++
+		a.start(of[i].index, id, flags, string(queue))
+		return nil
 	})
 }
 
@@ -274,6 +332,7 @@ func (a *admission) move() error {
 			return err
 		}
 	}
+	a.started, a.reserved, a.startedMembers, a.reservedMembers = nil, nil, nil, nil
 	return nil
 }
 
@@ -318,24 +377,28 @@ func (w *work) touchMarked(limit int) error {
 func (w *work) freeSlots(ids []int64) error {
 	list := encodeIDs(ids)
 	wanted, waiting := 0, 0
-	if _, err := w.one("limits_any", nil, &waiting); err != nil || waiting == 0 {
-		if err == nil {
-			err = w.exec("limits_free", list)
+	if _, err := w.one("limits_any", nil, &waiting); err != nil {
+		return err
+	}
+	if waiting != 0 {
+		if w.known == nil {
+			w.known = map[string]waitingKey{}
 		}
-		return err
+		err := w.each("limits_wanted", []any{list}, func(rows *sql.Rows) error {
+			var key string
+			var n int
+			var k waitingKey
+			err := rows.Scan(&key, &n, &k.Max, &k.Active, &k.more)
+			w.known[key] = k
+			w.shiftKey(key, shift{active: -int64(n)})
+			wanted += n
+			return err
+		})
+		if err != nil || wanted == len(ids) {
+			return err
+		}
 	}
-	err := w.each("limits_wanted", []any{list}, func(rows *sql.Rows) error {
-		var key string
-		var n int64
-		err := rows.Scan(&key, &n)
-		w.shiftKey(key, shift{active: -n})
-		wanted += int(n)
-		return err
-	})
-	if err != nil || wanted == len(ids) {
-		return err
-	}
-	return w.exec("limits_free", list)
+	return w.exec("limits_free", list, int64(waiting))
 }
 
 // keysOf lists the limit keys of jobs, each once.

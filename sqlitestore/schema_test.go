@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -317,6 +318,23 @@ func fillForPlans(t *testing.T, s *Store) {
 		consoles = append(consoles, driver.ConsoleWrite{Ref: job.Ref, Lines: make([]string, 5), Progress: 50})
 	}
 	if _, err := s.WriteConsoles(ctx, consoles); err != nil {
+		t.Fatal(err)
+	}
+	keyed := plainJobs(2000)
+	for i := range keyed {
+		p := &keyed[i]
+		switch i % 4 {
+		case 0:
+			p.UniqueKey, p.UniqueFor = fmt.Append(nil, i), time.Duration(i%8)*time.Hour
+		case 1:
+			p.LimitKey, p.LimitMax = "max", 1
+		case 2:
+			p.LimitKey, p.LimitRate, p.LimitPer, p.LimitBurst = "rate", 1, time.Hour, 1
+		case 3:
+			p.LimitKey, p.LimitMax = fmt.Sprint("key ", i), 1
+		}
+	}
+	if _, err := s.Insert(ctx, keyed); err != nil {
 		t.Fatal(err)
 	}
 	states := []driver.Outcome{{State: driver.Succeeded}, {State: driver.Deleted}, {State: driver.Failed, Reason: "permanent"}, {State: driver.Scheduled, Delay: 1e12, Reason: "retry"}}

@@ -48,6 +48,11 @@ func (w *world) insert() {
 			jobs[i].Deadline = w.storeNow().Add(time.Duration(w.rng.IntN(90_000)) * time.Millisecond)
 		}
 	}
+	if w.cfg.Shape.Keys {
+		for i := range jobs {
+			w.keyed(&jobs[i])
+		}
+	}
 	if w.cfg.Shape.Flows {
 		w.flow(jobs)
 	}
@@ -57,6 +62,9 @@ func (w *world) insert() {
 	}
 	w.left -= n
 	for i, o := range out {
+		if o.Duplicate {
+			continue
+		}
 		rec := &jobRecord{id: o.ID}
 		for _, p := range jobs[i].Parents {
 			if p.ID == 0 {

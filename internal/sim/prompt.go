@@ -35,6 +35,9 @@ func (w *world) prompt() error {
 			return err
 		}
 		for _, r := range page.Records {
+			if state == driver.Enqueued && r.LimitKey != "" {
+				continue // its run time says nothing about how long ago it was let in
+			}
 			switch waited := w.inQueue(&r); {
 			case state == driver.Enqueued && waited > promptness && idle != "":
 				return fmt.Errorf("job %d has been enqueued for %s while %s has nothing to do%s", r.ID, waited, idle, w.cluster())

@@ -57,6 +57,7 @@ func vary(cfg *Config) {
 	}
 	s.Flows = sometimes()
 	s.Schedules = sometimes()
+	s.Keys = sometimes()
 }
 
 // seeds is how many seeds a run tries: KILN_SIM_SEEDS, or 500, or 40 in the short form.

@@ -51,6 +51,8 @@ type Shape struct {
 	Deadlines bool
 	// Flows gives some jobs parents and batches.
 	Flows bool
+	// Keys gives some jobs unique keys and limits.
+	Keys bool
 	// Schedules gives the cluster recurring jobs.
 	Schedules bool
 	// Weights are those of the queues in the shared pool.
@@ -293,6 +295,9 @@ func (w *world) check() error {
 		}
 	}
 	if err := w.prompt(); err != nil {
+		return err
+	}
+	if err := w.checkLimits(); err != nil {
 		return err
 	}
 	return w.store.Check(context.Background())

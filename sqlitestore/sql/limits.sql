@@ -64,15 +64,16 @@ select distinct j.limit_key from json_each(?1) e cross join {prefix}jobs j on j.
 select exists (select 1 from {prefix}throttled where id > 0);
 
 -- name: limits_wanted
--- The limit keys with waiting jobs among those of the given jobs, each with how many name it.
-select j.limit_key, count(*) from json_each(?1) e cross join {prefix}jobs j on j.id = e.value
+-- The limit keys with waiting jobs among those of the given jobs, each with how many name it and what limits_waiting says.
+select j.limit_key, count(*), l.max, l.active, l.rate > 0 or l.marked <> 0
+from json_each(?1) e cross join {prefix}jobs j on j.id = e.value cross join {prefix}limits l on l.limit_key = j.limit_key
 where exists (select 1 from {prefix}throttled t where t.limit_key = j.limit_key) group by j.limit_key;
 
 -- name: limits_free
--- The others, which nobody waits for.
+-- The others, which nobody waits for; all of them without the second parameter.
 update {prefix}limits set active = active - c.n from (
     select j.limit_key as name, count(*) as n from json_each(?1) e cross join {prefix}jobs j on j.id = e.value
-    where not exists (select 1 from {prefix}throttled t where t.limit_key = j.limit_key) group by j.limit_key
+    where ?2 = 0 or not exists (select 1 from {prefix}throttled t where t.limit_key = j.limit_key) group by j.limit_key
 ) c where {prefix}limits.limit_key = c.name;
 
 -- name: limits_unuse
