@@ -18,9 +18,9 @@ func (WeeklyReport) Kind() string { return "weekly_report" }
 func TestSampleUnique(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		ctx, client, key := t.Context(), r.client, "weekly"
-		ran := make(chan int, 20)
+		var ran []int
 		kiln.Handle(r.mux, func(_ context.Context, j *kiln.Job[WeeklyReport]) error {
-			ran <- j.Args.Version
+			ran = append(ran, j.Args.Version)
 			return nil
 		})
 
@@ -33,8 +33,8 @@ func TestSampleUnique(t *testing.T) {
 		}
 		r.start(kiln.ServerConfig{})
 		pass(time.Second)
-		if len(ran) != 1 || <-ran != 3 {
-			t.Error("not only the latest data ran, once")
+		if len(ran) != 1 || ran[0] != 3 {
+			t.Errorf("ran with %v, want the latest data once", ran)
 		}
 		next, err := client.Enqueue(ctx, WeeklyReport{4}, kiln.Unique{Key: key, For: 10 * time.Minute})
 		if err != nil || next == first {
@@ -53,7 +53,7 @@ func TestSampleUnique(t *testing.T) {
 func TestSampleDebounce(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		ctx, client, key, d := t.Context(), r.client, "reindex", 30*time.Second
-		ran := make(chan int, 20)
+		ran := make(chan int, 10)
 		kiln.Handle(r.mux, func(_ context.Context, j *kiln.Job[WeeklyReport]) error {
 			ran <- j.Args.Version
 			return nil
@@ -65,12 +65,12 @@ func TestSampleDebounce(t *testing.T) {
 			}
 			pass(10 * time.Second)
 		}
-		if len(ran) != 0 {
-			t.Errorf("%d ran while the edits went on", len(ran))
+		if n := len(ran); n != 0 {
+			t.Errorf("%d ran while the edits went on", n)
 		}
 		pass(d)
-		if len(ran) != 1 || <-ran != 9 {
-			t.Error("not only the last one ran, once")
+		if n := len(ran); n != 1 || <-ran != 9 {
+			t.Errorf("%d ran, want the last one once", n)
 		}
 	})
 }
