@@ -17,8 +17,9 @@ type Tx struct {
 	steps []step
 	view  *txView
 	done  bool
-	// keys are the unique keys that it took, and ended is closed with it, for those who wait for them.
-	keys  []string
+	// keys are the unique keys that it took, each with what was there before: nothing, or a window that has ended. ended is closed
+	// with it, for those who wait for them.
+	keys  map[string]*unique
 	ended chan struct{}
 }
 
@@ -31,7 +32,9 @@ type step struct {
 var errTxDone = errors.New("memstore: the transaction has already been committed or rolled back")
 
 // Begin starts a transaction, as an application would on its database.
-func (s *Store) Begin() *Tx { return &Tx{store: s, view: newTxView(s), ended: make(chan struct{})} }
+func (s *Store) Begin() *Tx {
+	return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique), ended: make(chan struct{})}
+}
 
 // add makes a write part of the transaction, if it can be done.
 func (tx *Tx) add(now time.Time, st step) error {
@@ -77,8 +80,10 @@ func (tx *Tx) meet(in *insertion, now time.Time) []driver.Inserted {
 	for i := range in.arrivals {
 		a := &in.arrivals[i]
 		if a.key != "" && a.holder == nil {
-			c.take(a, tx)
-			tx.keys = append(tx.keys, a.key)
+			before := c.uniques[a.key]
+			if c.take(a, tx); c.uniques[a.key] != before {
+				tx.keys[a.key] = before
+			}
 		}
 		if !a.merged.Replaced {
 			continue
@@ -179,9 +184,14 @@ func (tx *Tx) Rollback() error {
 func (tx *Tx) end() {
 	tx.done = true
 	close(tx.ended)
-	for _, key := range tx.keys {
-		if u := tx.store.uniques[key]; u != nil && u.tx == tx {
+	for key, before := range tx.keys {
+		if u := tx.store.uniques[key]; u == nil || u.tx != tx {
+			continue
+		}
+		if before == nil {
 			delete(tx.store.uniques, key)
+		} else {
+			tx.store.uniques[key] = before
 		}
 	}
 }

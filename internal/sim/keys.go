@@ -22,8 +22,8 @@ func (w *world) keyed(p *driver.InsertParams) {
 		l := limits[w.rng.IntN(len(limits))]
 		p.LimitKey, p.LimitMax, p.LimitRate, p.LimitPer, p.LimitBurst = l.LimitKey, l.LimitMax, l.LimitRate, l.LimitPer, l.LimitBurst
 	}
-	if w.rng.IntN(3) > 0 {
-		return
+	if w.cfg.Shape.Flows || w.rng.IntN(3) > 0 {
+		return // what a duplicate would have waited for or joined is not in the rules of flows
 	}
 	p.UniqueKey = fmt.Append(nil, "key ", w.rng.IntN(8))
 	switch w.rng.IntN(4) {
