@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,10 +191,13 @@ func TestSampleOpenBatch(t *testing.T) {
 // "A running job can also open a batch inside its own with kiln.Batch{Parent: j.BatchID}."
 func TestSampleBatchParent(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
+		var mu sync.Mutex
 		var finishedAt []time.Time
 		kiln.Handle(r.mux, func(ctx context.Context, j *kiln.Job[ImportFile]) error {
 			if j.Args.Name != "all" {
 				<-time.After(time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
 				finishedAt = append(finishedAt, time.Now())
 				return nil
 			}
@@ -213,6 +217,8 @@ func TestSampleBatchParent(t *testing.T) {
 		r.start(kiln.ServerConfig{})
 		pass(10 * time.Minute)
 		got, err := r.store.Batch(t.Context(), id)
+		mu.Lock()
+		defer mu.Unlock()
 		if err != nil || len(finishedAt) != 2 || got.FinishedAt.Before(finishedAt[1]) {
 			t.Errorf("the batch is %+v (%v), its pages ended at %v", got, err, finishedAt)
 		}

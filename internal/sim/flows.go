@@ -44,6 +44,8 @@ func (w *world) flow(jobs []driver.InsertParams) {
 		// A job from before may wait for the batch around: who waits for that one in turn would wait for itself.
 		for i := range jobs {
 			jobs[i].Parents = slices.DeleteFunc(jobs[i].Parents, func(p driver.Parent) bool { return p.ID != 0 })
+			// Who waits for a duplicate waits for the job from before that holds its key.
+			jobs[i].UniqueKey, jobs[i].UniqueFor, jobs[i].UniqueReplace, jobs[i].UniqueDebounce = nil, 0, false, 0
 		}
 	}
 	id, err := w.store.OpenBatch(context.Background(), batch)

@@ -49,10 +49,10 @@ type Shape struct {
 	Retention driver.Retention
 	// Deadlines gives some jobs a deadline.
 	Deadlines bool
-	// Keys gives some jobs unique keys and limits.
-	Keys bool
 	// Flows gives some jobs parents and batches.
 	Flows bool
+	// Keys gives some jobs unique keys and limits.
+	Keys bool
 	// Schedules gives the cluster recurring jobs.
 	Schedules bool
 	// Weights are those of the queues in the shared pool.
