@@ -423,7 +423,7 @@ func TestOverlapAfterARescue(t *testing.T) {
 		r.handle(func(context.Context, *kiln.Job[task]) error { return nil })
 		r.start(bystander)
 		r.set("a", "* * * * *", kiln.Overlap(false))
-		pass(61 * time.Second)
+		pass(65 * time.Second)
 		r.seize("dead", 1, true)
 		pass(time.Minute)
 		if n := len(r.fired("a")); n != 1 {
