@@ -103,6 +103,9 @@ func (r *row) resolve(v view, own map[int64]*row, now time.Time) error {
 	}
 	r.PendingDeps = pending
 	r.State = storekit.FirstState(doom != "", pending, r.RunAt, now, r.LimitKey != "")
+	if r.scheduled && (r.State == driver.Enqueued || r.State == driver.Throttled) {
+		r.State = driver.Scheduled
+	}
 	r.History, r.FinalizedAt = nil, time.Time{}
 	if doom != "" {
 		r.FinalizedAt = now

@@ -96,7 +96,7 @@ func (c *change) replace(h, values *row, to storekit.Merged) {
 		h.Priority, h.deadline, h.RunAt = values.Priority, values.deadline, to.RunAt
 	}
 	if h.lane == nil { // a job of the same open transaction
-		h.State = to.State
+		h.State, h.scheduled = to.State, to.State == driver.Scheduled
 		edit()
 		return
 	}
