@@ -1,5 +1,7 @@
 -- Limits. A call notes which keys it touched and looks at all of them once, at its end: keys without waiting jobs cost one seek and
--- one update, and jobs that start or get a reserved start move as a set.
+-- one update, and jobs that start or get a reserved start move as a set. From claim to end a job costs 6.0 microseconds of CPU when it
+-- is plain, 8.2 with one of 10,000 limit keys that have room, and 13.7 when each has to wait for the one before it; 7.6 with a unique
+-- key. (BenchmarkDrainKeys, batches of 500.)
 
 -- name: limits_rule
 -- The latest insert sets the rule. Most say what is there already, which writes nothing.
