@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"context"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -55,37 +54,6 @@ func (s *Store) retake(r *row, now time.Time) bool {
 func (c *change) keyReleased(r *row) {
 	if r.unique != "" && c.uniques[r.unique] != nil && c.uniques[r.unique].row == r {
 		delete(c.uniques, r.unique)
-	}
-}
-
-// foreign is another open transaction that holds a key of the jobs, nil when there is none. Whether such a job is a duplicate
-// is open until that transaction has ended.
-func (s *Store) foreign(jobs []driver.InsertParams, tx *Tx) *Tx {
-	for i := range jobs {
-		if u := s.uniques[string(jobs[i].UniqueKey)]; u != nil && u.tx != nil && u.tx != tx {
-			return u.tx
-		}
-	}
-	return nil
-}
-
-// lockKeys is lock for a call that inserts: it waits until no other open transaction holds a key of the jobs.
-func (s *Store) lockKeys(ctx context.Context, jobs []driver.InsertParams, tx *Tx) (time.Time, error) {
-	for {
-		now, err := s.lock(ctx)
-		if err != nil {
-			return time.Time{}, err
-		}
-		other := s.foreign(jobs, tx)
-		if other == nil {
-			return now, nil
-		}
-		s.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
-		case <-other.ended:
-		}
 	}
 }
 
