@@ -159,8 +159,12 @@ func (m *model) insertWith(what string, jobs []wanted, writer func(s *side) driv
 				s.jobs.add(r.ID)
 				added++
 			}
-			if r.Duplicate && !r.Replaced || jobs[i].LimitKey != "" {
-				r.State = "" // may be unknown, or reported before the admission
+			if r.Duplicate || jobs[i].LimitKey != "" {
+				given := driver.State("") // may be unknown, or reported before the admission
+				if r.Replaced && r.State != "" {
+					given = "given"
+				}
+				r.State = given
 			}
 			r.ID = s.jobs.number(r.ID)
 		}

@@ -39,8 +39,8 @@ func (a *arrival) job() *row {
 	return a.row
 }
 
-// newInsertion makes the rows of a call, finds the duplicates and gives the new rows their ids.
-func (s *Store) newInsertion(jobs []driver.InsertParams, now time.Time) (*insertion, error) {
+// newInsertion makes the rows of a call of a transaction, or of none, finds the duplicates and gives the new rows their ids.
+func (s *Store) newInsertion(tx *Tx, jobs []driver.InsertParams, now time.Time) (*insertion, error) {
 	in := &insertion{arrivals: make([]arrival, len(jobs))}
 	firsts := make(map[string]int)
 	repeats := false
@@ -58,7 +58,7 @@ func (s *Store) newInsertion(jobs []driver.InsertParams, now time.Time) (*insert
 		}
 		if a.key != "" {
 			firsts[a.key] = i
-			s.meet(a, now)
+			s.meet(a, tx, now)
 		}
 		if a.holder == nil {
 			s.lastID++
@@ -68,9 +68,12 @@ func (s *Store) newInsertion(jobs []driver.InsertParams, now time.Time) (*insert
 	return in, in.depend(jobs, repeats)
 }
 
-// meet finds out who holds the key of a job.
-func (s *Store) meet(a *arrival, now time.Time) {
+// meet finds out who holds the key of a job. A job of another transaction that is open is not changed.
+func (s *Store) meet(a *arrival, tx *Tx, now time.Time) {
 	if a.holder = s.holder(a.key, now); a.holder != nil {
+		if holding := s.uniques[a.key].tx; holding != nil && holding != tx {
+			return
+		}
 		a.merged = storekit.Merge(a.holder.asHolder(), a.newcomer, now)
 	} else if a.window <= 0 {
 		a.row.unique = a.key

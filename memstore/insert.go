@@ -14,7 +14,7 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 	if err := driver.CheckInsert(jobs); err != nil || len(jobs) == 0 {
 		return nil, err
 	}
-	now, err := s.lockKeys(ctx, jobs, nil)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 
 // bring puts new jobs into the store, all of them or none.
 func (c *change) bring(jobs []driver.InsertParams) (*insertion, error) {
-	in, err := c.newInsertion(jobs, c.now)
+	in, err := c.newInsertion(nil, jobs, c.now)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,9 @@ func (r *row) resolve(v view, own map[int64]*row, now time.Time) error {
 	}
 	r.PendingDeps = pending
 	r.State = storekit.FirstState(doom != "", pending, r.RunAt, now, r.LimitKey != "")
+	if r.scheduled && (r.State == driver.Enqueued || r.State == driver.Throttled) {
+		r.State = driver.Scheduled
+	}
 	r.History, r.FinalizedAt = nil, time.Time{}
 	if doom != "" {
 		r.FinalizedAt = now

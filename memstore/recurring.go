@@ -128,11 +128,7 @@ func (s *Store) Fire(ctx context.Context, f driver.Fire) ([]driver.Inserted, err
 
 // FireMany implements driver.BlockFirer.
 func (s *Store) FireMany(ctx context.Context, fires []driver.Fire) ([]driver.FireResult, error) {
-	var jobs []driver.InsertParams
-	for i := range fires {
-		jobs = append(jobs, fires[i].Jobs...)
-	}
-	now, err := s.lockKeys(ctx, jobs, nil)
+	now, err := s.lock(ctx)
 	if err != nil {
 		return nil, err
 	}

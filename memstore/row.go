@@ -24,6 +24,8 @@ type row struct {
 	limit *limit
 	// lines are its console, oldest first.
 	lines []driver.LogLine
+	// scheduled keeps a job of an open transaction, which was replaced there while it was scheduled, in that state, whatever its run time.
+	scheduled bool
 	// lane is set while the row is in the store, and so is batch for a member of one.
 	lane  *lane
 	batch *batch

@@ -11,16 +11,15 @@ import (
 )
 
 // Tx is a driver.TxWriter whose writes nobody else sees until Commit. Like the transaction of a database it is for one
-// goroutine at a time. Ids that it gave out and rolled back are not used again.
+// goroutine at a time. Ids that it gave out and rolled back are not used again. Unique keys it takes at once: until it ends, an insert
+// elsewhere is a duplicate of its job.
 type Tx struct {
 	store *Store
 	steps []step
 	view  *txView
 	done  bool
-	// keys are the unique keys that it took, each with what was there before: nothing, or a window that has ended. ended is closed
-	// with it, for those who wait for them.
-	keys  map[string]*unique
-	ended chan struct{}
+	// keys are the unique keys that it took, each with what was there before: nothing, or a window that has ended.
+	keys map[string]*unique
 }
 
 // step is one write of a transaction: check does it to a view, or says why it cannot be done, and apply does it to the store.
@@ -33,7 +32,7 @@ var errTxDone = errors.New("memstore: the transaction has already been committed
 
 // Begin starts a transaction, as an application would on its database.
 func (s *Store) Begin() *Tx {
-	return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique), ended: make(chan struct{})}
+	return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique)}
 }
 
 // add makes a write part of the transaction, if it can be done.
@@ -50,7 +49,7 @@ func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.
 	if err := driver.CheckInsert(jobs); err != nil {
 		return nil, err
 	}
-	now, err := tx.opened(tx.store.lockKeys(ctx, jobs, tx))
+	now, err := tx.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func (tx *Tx) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	in, err := tx.store.newInsertion(jobs, now)
+	in, err := tx.store.newInsertion(tx, jobs, now)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +182,6 @@ func (tx *Tx) Rollback() error {
 // end closes the transaction. Its unique keys are free again; a commit takes them anew.
 func (tx *Tx) end() {
 	tx.done = true
-	close(tx.ended)
 	for key, before := range tx.keys {
 		if u := tx.store.uniques[key]; u == nil || u.tx != tx {
 			continue
@@ -198,11 +196,7 @@ func (tx *Tx) end() {
 
 // lock is the store's, for a transaction that is not finished.
 func (tx *Tx) lock(ctx context.Context) (time.Time, error) {
-	return tx.opened(tx.store.lock(ctx))
-}
-
-// opened gives up a lock that was taken for a transaction that is finished.
-func (tx *Tx) opened(now time.Time, err error) (time.Time, error) {
+	now, err := tx.store.lock(ctx)
 	if err == nil && tx.done {
 		tx.store.mu.Unlock()
 		err = errTxDone

@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"context"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -58,37 +57,6 @@ func (c *change) keyReleased(r *row) {
 	}
 }
 
-// foreign is another open transaction that holds a key of the jobs, nil when there is none. Whether such a job is a duplicate
-// is open until that transaction has ended.
-func (s *Store) foreign(jobs []driver.InsertParams, tx *Tx) *Tx {
-	for i := range jobs {
-		if u := s.uniques[string(jobs[i].UniqueKey)]; u != nil && u.tx != nil && u.tx != tx {
-			return u.tx
-		}
-	}
-	return nil
-}
-
-// lockKeys is lock for a call that inserts: it waits until no other open transaction holds a key of the jobs.
-func (s *Store) lockKeys(ctx context.Context, jobs []driver.InsertParams, tx *Tx) (time.Time, error) {
-	for {
-		now, err := s.lock(ctx)
-		if err != nil {
-			return time.Time{}, err
-		}
-		other := s.foreign(jobs, tx)
-		if other == nil {
-			return now, nil
-		}
-		s.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
-		case <-other.ended:
-		}
-	}
-}
-
 // replace gives the holder of a key the values that a duplicate brings.
 func (c *change) replace(h, values *row, to storekit.Merged) {
 	edit := func() {
@@ -96,7 +64,7 @@ func (c *change) replace(h, values *row, to storekit.Merged) {
 		h.Priority, h.deadline, h.RunAt = values.Priority, values.deadline, to.RunAt
 	}
 	if h.lane == nil { // a job of the same open transaction
-		h.State = to.State
+		h.State, h.scheduled = to.State, to.State == driver.Scheduled
 		edit()
 		return
 	}
