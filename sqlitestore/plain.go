@@ -2,59 +2,73 @@ package sqlitestore
 
 import (
 	"database/sql"
+	"maps"
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// plain ends the jobs that succeeded and left nothing, which most do, without reading their leases row by row: one count says
-// whether all of them are as their outcomes expect. It returns the indices of the outcomes that are left, all of them when the
-// count says no.
+// plainGroups is how many groups of jobs under one claim number a call is divided into. Most jobs run under their first claim, some
+// under their second.
+const plainGroups = 4
+
+// plain ends the jobs that succeeded and left nothing, which most do, without reading their leases row by row: for those under one
+// claim number, one count says whether all of them are as their outcomes expect. It returns the indices of the outcomes that are
+// left, in order.
 func (f *finisher) plain() (rest []int, err error) {
-	ids := make([]int64, 0, len(f.outs))
-	var claim int32
+	groups := map[int32][]int{}
 	for i := range f.outs {
 		out := &f.outs[i]
-		if len(ids) == 0 {
-			claim = out.Claim
-		}
-		if leavesNothing(out) && out.Claim == claim {
-			ids = append(ids, out.ID)
+		group, ok := groups[out.Claim]
+		if leavesNothing(out) && (ok || len(groups) < plainGroups) {
+			groups[out.Claim] = append(group, i)
 		} else {
 			rest = append(rest, i)
 		}
 	}
-	if len(ids) > 0 && !f.repeats() {
-		slices.Sort(ids)
-		var count, parents, members int
-		var unique, limit bool
-		list := encodeIDs(ids)
-		args := []any{list, int64(claim), int64(flagChildren), int64(flagBatch), int64(flagUnique), int64(flagLimit)}
-		if _, err := f.one("finish_count", args, &count, &parents, &members, &unique, &limit); err != nil {
-			return nil, err
-		}
-		if count == len(ids) {
-			f.ended[doneSucceeded] = ids
-			if unique {
-				f.uniques = append(f.uniques, ids...)
-			}
-			if limit {
-				f.limited = append(f.limited, ids...)
-			}
-			if err := f.plainFlows(list, parents, members); err != nil {
+	repeats := len(groups) > 0 && f.repeats()
+	for _, claim := range slices.Sorted(maps.Keys(groups)) {
+		ended := false
+		if !repeats {
+			if ended, err = f.plainGroup(claim, groups[claim]); err != nil {
 				return nil, err
 			}
-			f.count(f.server, storekit.StatSucceeded, int64(count))
-			f.applyAllBut(rest)
-			return rest, nil
+		}
+		if !ended {
+			rest = append(rest, groups[claim]...)
 		}
 	}
-	rest = rest[:0]
-	for i := range f.outs {
-		rest = append(rest, i)
-	}
+	slices.Sort(rest)
 	return rest, nil
+}
+
+// plainGroup ends the jobs of some outcomes if all of them are processing under a claim number.
+func (f *finisher) plainGroup(claim int32, which []int) (ended bool, err error) {
+	ids := make([]int64, len(which))
+	for k, i := range which {
+		ids[k] = f.outs[i].ID
+	}
+	slices.Sort(ids)
+	list := encodeIDs(ids)
+	var count, parents, members int
+	var unique, limit bool
+	args := []any{list, int64(claim), int64(flagChildren), int64(flagBatch), int64(flagUnique), int64(flagLimit)}
+	if _, err := f.one("finish_count", args, &count, &parents, &members, &unique, &limit); err != nil || count != len(ids) {
+		return false, err
+	}
+	f.ended[doneSucceeded] = append(f.ended[doneSucceeded], ids...)
+	if unique {
+		f.uniques = append(f.uniques, ids...)
+	}
+	if limit {
+		f.limited = append(f.limited, ids...)
+	}
+	f.count(f.server, storekit.StatSucceeded, int64(count))
+	for _, i := range which {
+		f.results[i] = driver.Applied
+	}
+	return true, f.plainFlows(list, parents, members)
 }
 
 // plainFlows notes which of the jobs that succeeded others wait for, and counts the members of batches.
@@ -92,14 +106,4 @@ func (f *finisher) repeats() bool {
 	}
 	slices.Sort(ids)
 	return len(slices.Compact(ids)) < len(f.outs)
-}
-
-func (f *finisher) applyAllBut(rest []int) {
-	for i := range f.results {
-		if len(rest) > 0 && rest[0] == i {
-			rest = rest[1:]
-			continue
-		}
-		f.results[i] = driver.Applied
-	}
 }
