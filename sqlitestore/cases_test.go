@@ -31,6 +31,8 @@ var cases = map[string]string{
 	"B031": "TestMergedDuplicates",
 	"B032": "drivertest: Tx/Rollback/unique, Tx/Unique",
 	"B034": "TestSweepLimits; drivertest: Unique/Released",
+	"B055": "TestTxWithoutNotify",
+	"B056": "TestRefusedInsert; drivertest: Tx/Rollback",
 	"B059": "parameter limits: drivertest, which inserts by the thousand",
 	"B061": "",
 	"B097": "TestCommitAnswerLost, TestFaultSeeds",
@@ -49,6 +51,7 @@ var cases = map[string]string{
 // casesElsewhere are cases of the same kinds that need what SQLite does not have.
 var casesElsewhere = map[string]string{
 	"B019": "needs a database with a time zone of its own; a stamp is a number of microseconds here",
+	"B058": "needs transactions that commit in another order than they took their ids; there is one writer",
 	"B094": "needs a network to the database",
 	"B095": "needs a network to the database; statements of an embedded one are bounded by what they read",
 	"B106": "needs deadlocks between transactions; SQLite has one writer",
