@@ -130,7 +130,7 @@ func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]drive
 		return nil, err
 	}
 	if waiting(drafts) {
-		err = s.doUnlessRefused(ctx, func(w *work) error { return w.insert(drafts) })
+		err = s.doUnlessRefused(ctx, func(w *work) error { return w.insertAdmitted(drafts) })
 	} else {
 		err = s.submit(&call{ctx: ctx, drafts: drafts})
 	}
@@ -197,7 +197,7 @@ func insertGroup(w *work, calls []*call, total int) error {
 	case 0:
 		return nil
 	case 1:
-		if err := w.insert(calls[0].drafts); err != nil {
+		if err := w.insertAdmitted(calls[0].drafts); err != nil {
 			return err
 		}
 		return w.conclude()
@@ -206,7 +206,7 @@ func insertGroup(w *work, calls []*call, total int) error {
 	for _, c := range calls {
 		all = append(all, c.drafts...)
 	}
-	if err := w.insert(all); err != nil {
+	if err := w.insertAdmitted(all); err != nil {
 		return err
 	}
 	if err := w.conclude(); err != nil {
@@ -240,6 +240,9 @@ func (w *work) insert(drafts []draft) error {
 		return err
 	}
 	if err := w.setRules(drafts); err != nil {
+		return err
+	}
+	if err := w.admitFitting(drafts); err != nil {
 		return err
 	}
 	if err := w.insertPayloads(drafts); err != nil {

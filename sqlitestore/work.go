@@ -27,8 +27,10 @@ type work struct {
 	firstAt         int64
 	given           *atomic.Int64
 	idsRead         bool
-	stats           map[string]*counters
-	flow            flow
+	// admitting lets an insert make limited jobs ready for which there is room.
+	admitting bool
+	stats     map[string]*counters
+	flow      flow
 	// events are told to this process after the commit. Those that a look at new jobs does not show are also written as
 	// signals for other processes; signal is the number of the last one.
 	events, signals eventSet

@@ -18,6 +18,11 @@ where l.marked <> 0 or exists (select 1 from {prefix}throttled t where t.limit_k
 -- name: limits_clocks_of
 select rate, per, burst, tat, admit_tat, marked from {prefix}limits where limit_key = ?;
 
+-- name: limits_room
+-- The room of those of the given keys that have no rate and no waiting jobs.
+select e.key, l.max - l.active from json_each(?1) e cross join {prefix}limits l on l.limit_key = e.value
+where l.rate = 0 and l.marked = 0 and not exists (select 1 from {prefix}throttled t where t.limit_key = l.limit_key);
+
 -- name: limits_shift
 update {prefix}limits set active = active + (e.value ->> 1), reserved = reserved + (e.value ->> 2)
 from json_each(?1) e where {prefix}limits.limit_key = e.value ->> 0;
