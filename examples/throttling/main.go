@@ -34,11 +34,11 @@ func run(out io.Writer) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	client := kiln.NewClient(memstore.New())
-	begin := time.Now()
+	lines, begin := log.New(out, "", 0), time.Now() // a Logger takes lines from several goroutines
 	var exporting, left atomic.Int32
 	left.Store(16 + 3 + 1)
 	done := func(format string, args ...any) {
-		fmt.Fprintf(out, "%4.1fs %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+		lines.Printf("%4.1fs %s", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
 		if left.Add(-1) == 0 {
 			stop()
 		}
