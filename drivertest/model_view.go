@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -95,6 +96,12 @@ func (s *side) record(m *model, n int) (any, error) {
 	r.Children = s.list(r.Children)
 	slices.Sort(r.Children)
 	r.History = append([]driver.Entry{}, r.History...)
+	for i := range r.History {
+		// Of several parents that doom a job in one call, the contract does not say which is named.
+		if e := &r.History[i]; len(r.Parents) > 1 && strings.HasPrefix(e.Reason, "parent ") {
+			e.Reason = "parent"
+		}
+	}
 	r.Output = append([]byte{}, r.Output...)
 	v := shown{Record: r}
 	if c, ok := s.s.(driver.Console); ok {

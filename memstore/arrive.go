@@ -74,7 +74,7 @@ func (s *Store) meet(a *arrival, tx *Tx, now time.Time) {
 		if holding := s.uniques[a.key].tx; holding != nil && holding != tx {
 			return
 		}
-		a.merged = storekit.Merge(a.holder.asHolder(), a.newcomer, now)
+		a.merged = storekit.Merge(tx.asHolder(a.holder), a.newcomer, now)
 	} else if a.window <= 0 {
 		a.row.unique = a.key
 	}

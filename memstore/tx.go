@@ -20,6 +20,8 @@ type Tx struct {
 	done  bool
 	// keys are the unique keys that it took, each with what was there before: nothing, or a window that has ended.
 	keys map[string]*unique
+	// replaced are the jobs of the store that it has replaced, as they are for it since. The store's rows change with the commit.
+	replaced map[*row]storekit.Holder
 }
 
 // step is one write of a transaction: check does it to a view, or says why it cannot be done, and apply does it to the store.
@@ -32,7 +34,7 @@ var errTxDone = errors.New("memstore: the transaction has already been committed
 
 // Begin starts a transaction, as an application would on its database.
 func (s *Store) Begin() *Tx {
-	return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique)}
+	return &Tx{store: s, view: newTxView(s), keys: make(map[string]*unique), replaced: make(map[*row]storekit.Holder)}
 }
 
 // add makes a write part of the transaction, if it can be done.
@@ -91,9 +93,23 @@ func (tx *Tx) meet(in *insertion, now time.Time) []driver.Inserted {
 		if a.holder.lane == nil {
 			c.replace(a.holder, a.row, a.merged)
 			a.merged = storekit.Merged{} // done
+			continue
 		}
+		h := tx.asHolder(a.holder)
+		h.State, h.RunAt = a.merged.State, a.merged.RunAt
+		tx.replaced[a.holder] = h
 	}
 	return results
+}
+
+// asHolder is the holder of a key as the transaction sees it; there may be no transaction.
+func (tx *Tx) asHolder(r *row) storekit.Holder {
+	if tx != nil {
+		if h, ok := tx.replaced[r]; ok {
+			return h
+		}
+	}
+	return r.asHolder()
 }
 
 // again is the call as it is when its transaction is committed. Since the insert the holders may have gone on: what one does not
