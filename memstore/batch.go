@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -91,13 +90,7 @@ func checkParent(v view, id int64) error {
 		return nil
 	}
 	finished, ok := v.batchOf(id)
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: parent batch %d", driver.ErrNotFound, id)
-	case finished:
-		return fmt.Errorf("%w: parent batch %d has finished", driver.ErrClosed, id)
-	}
-	return nil
+	return storekit.NestIn(id, finished, ok)
 }
 
 // open puts a new batch into the store.
@@ -117,7 +110,7 @@ func (s *Store) SealBatch(ctx context.Context, id int64) error {
 	}
 	defer s.mu.Unlock()
 	if s.batches[id] == nil {
-		return noBatch(id)
+		return storekit.NoBatch(id)
 	}
 	c := s.change(now)
 	c.seal(id)
@@ -173,8 +166,6 @@ func (c *change) pruneBatches(keep time.Duration, limit int) int {
 	return n
 }
 
-func noBatch(id int64) error { return fmt.Errorf("%w: batch %d", driver.ErrNotFound, id) }
-
 // Batch implements driver.Inspector.
 func (s *Store) Batch(ctx context.Context, id int64) (driver.Batch, error) {
 	if _, err := s.lock(ctx); err != nil {
@@ -183,7 +174,7 @@ func (s *Store) Batch(ctx context.Context, id int64) (driver.Batch, error) {
 	defer s.mu.Unlock()
 	b := s.batches[id]
 	if b == nil {
-		return driver.Batch{}, noBatch(id)
+		return driver.Batch{}, storekit.NoBatch(id)
 	}
 	return b.view(), nil
 }

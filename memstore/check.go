@@ -179,10 +179,13 @@ func (c *checker) limits(s *Store) {
 		}
 		sums[r.limit] = n
 	}
+	for key := range s.unsettled {
+		c.want(s.limits[key] != nil, "limit %q is gone and still to be gone on with", key)
+	}
 	for key, l := range s.limits {
 		got := sum{l.rows, l.Active, l.waiting.len, l.reserved}
 		c.want(l.key == key && got == sums[l], "limit %q counts %+v of %+v", key, got, sums[l])
 		c.list(&l.waiting)
-		c.want(l.waiting.len == 0 || l.unsettled || !l.Room(), "limit %q has room for the %d jobs that wait", key, l.waiting.len)
+		c.want(l.waiting.len == 0 || s.unsettled[key] || !l.Room(), "limit %q has room for the %d jobs that wait", key, l.waiting.len)
 	}
 }

@@ -29,7 +29,7 @@ func (s *Store) WriteConsoles(ctx context.Context, writes []driver.ConsoleWrite)
 		w := &writes[i]
 		r := s.running(w.Ref)
 		if r == nil {
-			errs[i] = lost(w.Ref)
+			errs[i] = storekit.Lost(w.Ref)
 			continue
 		}
 		for _, text := range w.Lines {

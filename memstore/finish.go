@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -81,7 +80,7 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 	defer s.mu.Unlock()
 	r := s.running(ref)
 	if r == nil {
-		return lost(ref)
+		return storekit.Lost(ref)
 	}
 	if r.Meta == nil && len(meta) > 0 {
 		r.Meta = make(map[string]string, len(meta))
@@ -90,8 +89,4 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 		r.Meta[k] = v
 	}
 	return nil
-}
-
-func lost(ref driver.Ref) error {
-	return fmt.Errorf("%w: job %d is not processing under claim %d", driver.ErrLost, ref.ID, ref.Claim)
 }

@@ -89,7 +89,7 @@ func (r *row) resolve(v view, own map[int64]*row, now time.Time) error {
 			state, ok = p.State, true
 		}
 		if !ok {
-			return fmt.Errorf("%w: parent job %d", driver.ErrNotFound, dep.Parent)
+			return storekit.NoParent(dep.Parent)
 		}
 		states[dep.Parent] = state
 	}
@@ -118,11 +118,8 @@ func (r *row) resolve(v view, own map[int64]*row, now time.Time) error {
 func (r *row) resolveBatches(v view) (open bool, err error) {
 	if r.BatchID != 0 {
 		finished, ok := v.batchOf(r.BatchID)
-		switch {
-		case !ok:
-			return false, noBatch(r.BatchID)
-		case finished:
-			return false, fmt.Errorf("%w: batch %d has finished", driver.ErrClosed, r.BatchID)
+		if err := storekit.JoinBatch(r.BatchID, finished, ok); err != nil {
+			return false, err
 		}
 	}
 	if r.AfterBatch == 0 {
@@ -130,7 +127,7 @@ func (r *row) resolveBatches(v view) (open bool, err error) {
 	}
 	finished, ok := v.batchOf(r.AfterBatch)
 	if !ok {
-		return false, fmt.Errorf("%w: batch %d to wait for", driver.ErrNotFound, r.AfterBatch)
+		return false, storekit.NoAfterBatch(r.AfterBatch)
 	}
 	return !finished, nil
 }

@@ -18,8 +18,6 @@ type limit struct {
 	waiting list
 	// reserved counts the scheduled rows with a reserved start, rows all that name the key.
 	reserved, rows int
-	// unsettled says that the last admission ended at its bound, so that Promote and Sweep have to go on.
-	unsettled bool
 }
 
 // setRule gives a new row its limit and the limit the rule that comes with the row.
@@ -86,11 +84,9 @@ func (c *change) admitTouched() {
 
 // touchUnsettled touches up to most keys whose last admission ended at its bound.
 func (c *change) touchUnsettled(most int) {
-	for _, key := range slices.Sorted(maps.Keys(c.limits)) {
-		if most > 0 && c.limits[key].unsettled {
-			c.keyTouched(key)
-			most--
-		}
+	keys := slices.Sorted(maps.Keys(c.unsettled))
+	for _, key := range keys[:min(most, len(keys))] {
+		c.keyTouched(key)
 	}
 }
 
@@ -104,10 +100,10 @@ func (c *change) admit(l *limit) {
 	}
 	var decisions []decision
 	at := l.Limit
-	l.unsettled = false
+	delete(c.unsettled, l.key)
 	l.waiting.ascend(lowest, func(e entry) bool {
 		if at.Rated() && len(decisions) == storekit.MaxTurns {
-			l.unsettled = true
+			c.unsettled[l.key] = true
 			return false
 		}
 		turn, start := at.Next(e.row.granted, c.now)
@@ -134,6 +130,7 @@ func (s *Store) pruneLimits(now time.Time, limit int) int {
 	for key, l := range s.limits {
 		if n < limit && l.rows == 0 && l.Past(now) {
 			delete(s.limits, key)
+			delete(s.unsettled, key)
 			n++
 		}
 	}

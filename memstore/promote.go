@@ -42,10 +42,8 @@ func (c *change) ready(r *row) {
 // untilNext is the time until Promote has work again, 0 when nothing is planned.
 func (s *Store) untilNext(now time.Time) time.Duration {
 	var wait time.Duration
-	for _, l := range s.limits {
-		if l.unsettled {
-			return time.Millisecond / 10
-		}
+	if len(s.unsettled) > 0 {
+		return time.Millisecond / 10
 	}
 	for _, l := range []*list{&s.scheduled, &s.deadlines} {
 		first, ok := l.first()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func (s *Store) PutRecurring(ctx context.Context, r driver.Recurring) error {
 	defer s.mu.Unlock()
 	old, exists := s.recurring[r.ID]
 	if r.Version != old.Version {
-		return conflict(r.ID, r.Version)
+		return storekit.NotAtVersion(r.ID, r.Version)
 	}
 	r = storedRecurring(r)
 	r.CreatedAt, r.UpdatedAt = now, now
@@ -63,7 +62,7 @@ func (s *Store) Recurring(ctx context.Context, id string) (driver.Recurring, err
 	defer s.mu.Unlock()
 	r, ok := s.recurring[id]
 	if !ok {
-		return driver.Recurring{}, noRecurring(id)
+		return driver.Recurring{}, storekit.NoRecurring(id)
 	}
 	return copyRecurring(r), nil
 }
@@ -75,7 +74,7 @@ func (s *Store) RemoveRecurring(ctx context.Context, id string) error {
 	}
 	defer s.mu.Unlock()
 	if _, ok := s.recurring[id]; !ok {
-		return noRecurring(id)
+		return storekit.NoRecurring(id)
 	}
 	delete(s.recurring, id)
 	return nil
@@ -147,9 +146,9 @@ func (c *change) fire(f *driver.Fire) ([]driver.Inserted, error) {
 	r, ok := c.recurring[f.ID]
 	switch {
 	case !ok:
-		return nil, noRecurring(f.ID)
+		return nil, storekit.NoRecurring(f.ID)
 	case r.Version != f.Version:
-		return nil, conflict(f.ID, f.Version)
+		return nil, storekit.NotAtVersion(f.ID, f.Version)
 	}
 	var out []driver.Inserted
 	if len(f.Jobs) > 0 {
@@ -167,12 +166,4 @@ func (c *change) fire(f *driver.Fire) ([]driver.Inserted, error) {
 	r.Version++
 	c.recurring[f.ID] = r
 	return out, nil
-}
-
-func noRecurring(id string) error {
-	return fmt.Errorf("%w: recurring job %.200q", driver.ErrNotFound, id)
-}
-
-func conflict(id string, version int64) error {
-	return fmt.Errorf("%w: recurring job %.200q is not at version %d", driver.ErrConflict, id, version)
 }

@@ -39,6 +39,8 @@ type Store struct {
 	// uniques holds the unique keys that are taken, limits the limit keys.
 	uniques map[string]*unique
 	limits  map[string]*limit
+	// unsettled are the limit keys whose last admission ended at its bound, so that Promote and Sweep have to go on with them.
+	unsettled map[string]bool
 	// retries counts the scheduled rows that have run before.
 	retries int
 
@@ -71,6 +73,7 @@ func New(opts ...Option) *Store {
 		queues:    make(map[string]*queue),
 		uniques:   make(map[string]*unique),
 		limits:    make(map[string]*limit),
+		unsettled: make(map[string]bool),
 		servers:   make(map[string]driver.ServerInfo),
 		leases:    make(map[string]lease),
 		recurring: make(map[string]driver.Recurring),

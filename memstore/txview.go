@@ -79,7 +79,7 @@ func (v *txView) open(b *batch) error {
 func (v *txView) seal(id int64) error {
 	b := v.touch(id)
 	if b == nil {
-		return noBatch(id)
+		return storekit.NoBatch(id)
 	}
 	b.Sealed = true
 	for b != nil && b.Finishes() {

@@ -3,8 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -51,13 +49,11 @@ func draftBatch(b driver.NewBatch) (batchDraft, error) {
 func (w *work) openBatch(b *batchDraft) (id int64, err error) {
 	if b.parent != 0 {
 		finished, ok, err := w.batchFinished(b.parent)
-		switch {
-		case err != nil:
+		if err == nil {
+			err = storekit.NestIn(b.parent, finished, ok)
+		}
+		if err != nil {
 			return 0, err
-		case !ok:
-			return 0, fmt.Errorf("%w: parent batch %d", driver.ErrNotFound, b.parent)
-		case finished:
-			return 0, fmt.Errorf("%w: parent batch %d has finished", driver.ErrClosed, b.parent)
 		}
 		w.tallyOf(b.parent).nested++
 	}
@@ -83,13 +79,11 @@ func (w *work) sealBatch(id int64) error {
 	case err != nil:
 		return err
 	case !ok:
-		return noBatch(id)
+		return storekit.NoBatch(id)
 	}
 	w.tallyOf(id).sealed = true
 	return nil
 }
-
-func noBatch(id int64) error { return fmt.Errorf("%w: batch %d", driver.ErrNotFound, id) }
 
 // Batch implements driver.Inspector.
 func (s *Store) Batch(ctx context.Context, id int64) (driver.Batch, error) {
@@ -98,7 +92,7 @@ func (s *Store) Batch(ctx context.Context, id int64) (driver.Batch, error) {
 	case err != nil:
 		return driver.Batch{}, err
 	case len(batches) == 0:
-		return driver.Batch{}, noBatch(id)
+		return driver.Batch{}, storekit.NoBatch(id)
 	}
 	return batches[0], nil
 }
@@ -197,12 +191,4 @@ func (r *reader) running(batches []driver.Batch, active map[int64]int64) error {
 		}
 	}
 	return err
-}
-
-// unbuilt refuses a write that needs an ability the store does not have yet.
-func (s *Store) unbuilt(ctx context.Context, what string) error {
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	return fmt.Errorf("sqlitestore: %s: %w", what, errors.ErrUnsupported)
 }

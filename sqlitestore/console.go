@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -62,7 +61,7 @@ func (w *work) writeConsoles(writes []driver.ConsoleWrite) ([]error, error) {
 		out := &writes[i]
 		c := held[out.Ref]
 		if c == nil {
-			errs[i] = fmt.Errorf("%w: job %d is not processing under claim %d", driver.ErrLost, out.ID, out.Claim)
+			errs[i] = storekit.Lost(out.Ref)
 			continue
 		}
 		for _, line := range out.Lines {

@@ -167,7 +167,7 @@ func (r *resolver) decide(i int) error {
 			id = parent.id
 			own[id] = parent.state
 		} else if _, ok := r.states[id]; !ok {
-			return fmt.Errorf("%w: parent job %d", driver.ErrNotFound, id)
+			return storekit.NoParent(id)
 		}
 		wait.deps.Add(id, p.On)
 	}
@@ -192,11 +192,8 @@ func (r *resolver) decide(i int) error {
 func (r *resolver) openBatch(wait *wait) (bool, error) {
 	if wait.batch != 0 {
 		finished, ok := r.finished[wait.batch]
-		switch {
-		case !ok:
-			return false, noBatch(wait.batch)
-		case finished:
-			return false, fmt.Errorf("%w: batch %d has finished", driver.ErrClosed, wait.batch)
+		if err := storekit.JoinBatch(wait.batch, finished, ok); err != nil {
+			return false, err
 		}
 	}
 	if wait.after == 0 {
@@ -204,7 +201,7 @@ func (r *resolver) openBatch(wait *wait) (bool, error) {
 	}
 	finished, ok := r.finished[wait.after]
 	if !ok {
-		return false, fmt.Errorf("%w: batch %d to wait for", driver.ErrNotFound, wait.after)
+		return false, storekit.NoAfterBatch(wait.after)
 	}
 	return !finished, nil
 }

@@ -324,7 +324,7 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 		return w.exec("lease_flags", flags|flagMeta, ref.ID)
 	})
 	if err == nil && lost {
-		return fmt.Errorf("%w: job %d is not processing under claim %d", driver.ErrLost, ref.ID, ref.Claim)
+		return storekit.Lost(ref)
 	}
 	return err
 }

@@ -74,9 +74,9 @@ func (w *work) fireMany(steps []firing) ([]driver.FireResult, error) {
 		version, known := versions[st.id]
 		switch {
 		case !known:
-			results[i].Err = noRecurring(st.id)
+			results[i].Err = storekit.NoRecurring(st.id)
 		case version != st.version:
-			results[i].Err = recurringConflict(st.id, st.version)
+			results[i].Err = storekit.NotAtVersion(st.id, st.version)
 		case st.refused != nil:
 			results[i].Err = st.refused
 		default:

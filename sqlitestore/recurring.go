@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -32,7 +31,7 @@ func (s *Store) PutRecurring(ctx context.Context, r driver.Recurring) error {
 		return err
 	})
 	if err == nil && !written {
-		return recurringConflict(r.ID, r.Version)
+		return storekit.NotAtVersion(r.ID, r.Version)
 	}
 	return err
 }
@@ -45,7 +44,7 @@ func (s *Store) Recurring(ctx context.Context, id string) (driver.Recurring, err
 		return err
 	})
 	if err == nil && len(list) == 0 {
-		err = noRecurring(id)
+		err = storekit.NoRecurring(id)
 	}
 	if err != nil {
 		return driver.Recurring{}, err
@@ -62,7 +61,7 @@ func (s *Store) RemoveRecurring(ctx context.Context, id string) error {
 		return err
 	})
 	if err == nil && !removed {
-		return noRecurring(id)
+		return storekit.NoRecurring(id)
 	}
 	return err
 }
@@ -111,12 +110,4 @@ func (r *runner) definitions(name string, args ...any) (list []driver.Recurring,
 		return nil
 	})
 	return list, err
-}
-
-func noRecurring(id string) error {
-	return fmt.Errorf("%w: recurring job %.200q", driver.ErrNotFound, id)
-}
-
-func recurringConflict(id string, version int64) error {
-	return fmt.Errorf("%w: recurring job %.200q is not at version %d", driver.ErrConflict, id, version)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"math"
-	"sync/atomic"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -13,10 +12,10 @@ import (
 // slice is how many waiting jobs one Sweep looks at to find what must not be.
 const slice = 1000
 
-// sweepPlace is the last waiting job and the last limit key that Sweep has looked at.
+// sweepPlace is the last waiting job and the last limit key that Sweep has looked at. It is the writer's.
 type sweepPlace struct {
-	awaiting atomic.Int64
-	limits   string // the writer's
+	awaiting int64
+	limits   string
 }
 
 // Sweep implements driver.Coordinator. It goes on with the dependents that were too many for the calls that ended what they
@@ -108,7 +107,7 @@ func (w *work) sweepIdle(limit int) (int, error) {
 
 // sweepAwaiting looks at the next slice of waiting jobs: at what they wait for, and then at how they count it.
 func (w *work) sweepAwaiting(at *sweepPlace, limit int) (int, error) {
-	from := at.awaiting.Load()
+	from := at.awaiting
 	var n int
 	var to int64
 	if _, err := w.one("flow_slice", []any{from, int64(min(limit, slice))}, &n, &to); err != nil {
@@ -116,9 +115,9 @@ func (w *work) sweepAwaiting(at *sweepPlace, limit int) (int, error) {
 	}
 	if n < min(limit, slice) {
 		to = math.MaxInt64
-		at.awaiting.Store(0)
+		at.awaiting = 0
 	} else {
-		at.awaiting.Store(to)
+		at.awaiting = to
 	}
 	if n == 0 {
 		return 0, nil
