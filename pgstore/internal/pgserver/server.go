@@ -125,3 +125,11 @@ func (s *Server) Kill9() {
 	s.tb.Helper()
 	s.end(os.Kill)
 }
+
+// Standby lets the next start be that of a standby, which takes no writes, without a primary.
+func (s *Server) Standby() {
+	s.tb.Helper()
+	if err := os.WriteFile(filepath.Join(s.data(), "standby.signal"), nil, 0o644); err != nil {
+		s.tb.Fatal(err)
+	}
+}
