@@ -74,7 +74,7 @@ type notice struct {
 
 type lowest struct {
 	Queue string `json:"q"`
-	Rank  int16  `json:"r"`
+	Rank  int32  `json:"r"`
 	ID    int64  `json:"i"`
 }
 

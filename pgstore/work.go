@@ -66,7 +66,7 @@ func (w *work) ready(queue string, rank, id int64) {
 	if w.lowest == nil {
 		w.lowest = map[laneKey]int64{}
 	}
-	lane := laneKey{queue, int16(rank)}
+	lane := laneKey{queue, int32(rank)}
 	if at, ok := w.lowest[lane]; !ok || id < at {
 		w.lowest[lane] = id
 	}
