@@ -169,8 +169,8 @@ type finisher struct {
 	which   []int
 	results []driver.Result
 
-	// ended are the ids of jobs that move to the archive as they are, by state.
-	ended [doneDeleted + 1][]int64
+	// ended are the ids of jobs that move to the archive as they are, by state; leaving those that left an output.
+	ended, leaving [doneDeleted + 1][]int64
 	// failed, scheduled, enqueued and throttled are jobs that move elsewhere.
 	failed, scheduled, enqueued, throttled moves
 	// uniques are the jobs of those that give up a unique key, limited those that leave a slot of their limit.
@@ -212,13 +212,8 @@ func (f *finisher) run() error {
 	if err := f.giveBack(); err != nil {
 		return err
 	}
-	for state, ids := range f.ended {
-		if len(ids) == 0 {
-			continue
-		}
-		if err := f.must(len(ids), "finish_done", ids, int16(state), f.nowAt); err != nil {
-			return err
-		}
+	if err := f.archive(); err != nil {
+		return err
 	}
 	for _, to := range []struct {
 		name string
@@ -243,6 +238,21 @@ func (f *finisher) run() error {
 		}
 	}
 	return f.noteAll(f.entries)
+}
+
+// archive writes the jobs that move to the archive as they are.
+func (f *finisher) archive() error {
+	for flags, states := range map[int32]*[doneDeleted + 1][]int64{0: &f.ended, flagOutput: &f.leaving} {
+		for state, ids := range states {
+			if len(ids) == 0 {
+				continue
+			}
+			if err := f.must(len(ids), "finish_done", ids, int16(state), f.nowAt, flags); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // leased is a lease that an outcome names.
@@ -343,16 +353,18 @@ func (f *finisher) decide(i int, l *leased) {
 
 // collect notes an outcome that can be written together with others, and is false for one that cannot.
 func (f *finisher) collect(l *leased, s *storekit.Settled) bool {
-	if s.Output != nil {
-		return false
-	}
 	switch {
 	case s.State.Archived():
 		if s.Attempt != int(l.attempt) {
 			return false
 		}
 		code := doneCode(s.State)
-		f.ended[code] = append(f.ended[code], l.id)
+		if s.Output == nil {
+			f.ended[code] = append(f.ended[code], l.id)
+			break
+		}
+		f.leaving[code] = append(f.leaving[code], l.id)
+		f.outputIDs, f.outputs = append(f.outputIDs, l.id), append(f.outputs, s.Output)
 	case s.State == driver.Failed:
 		f.failed.add(l.id, s)
 	case l.flags&flagDeadline != 0:

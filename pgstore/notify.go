@@ -23,6 +23,9 @@ const (
 // processes.
 func (s *Store) tell(w *work) {
 	s.marks.lower(w.lowest)
+	if w.unfinished {
+		s.finishLater()
+	}
 	if len(w.events.list) == 0 {
 		return
 	}

@@ -33,7 +33,7 @@ with x as (
     returning id, run_at, attempted_at, flags, claim, attempt, server
 )
 insert into {prefix}done (id, run_at, attempted_at, finished_at, flags, claim, attempt, state, server)
-select x.id, x.run_at, x.attempted_at, $3, x.flags, x.claim, x.attempt, $2, x.server from x;
+select x.id, x.run_at, x.attempted_at, $3, x.flags | $4, x.claim, x.attempt, $2, x.server from x;
 
 -- name: finish_failed
 with e as (
