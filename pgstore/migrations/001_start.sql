@@ -275,7 +275,7 @@ create table {prefix}recurring (
     updated_at    bigint   not null,
     version       bigint   not null,
     misfire       integer  not null,
-    overlap       integer  not null,
+    overlap       boolean  not null,
     paused        boolean  not null,
     id            text collate "C" not null primary key,
     grp           text     not null,
