@@ -20,6 +20,7 @@ const (
 	codeUndefinedTable  = "42P01"
 	codeUndefinedSchema = "3F000"
 	codePrivilege       = "42501"
+	codeCharacters      = "22021" // character_not_in_repertoire
 )
 
 // errMoved says that a job was no more where it had been read a moment before, so that the transaction has to be made again.
@@ -56,6 +57,8 @@ func named(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case sqlState(err) == codeCharacters:
+		return fmt.Errorf("%w: PostgreSQL keeps text that is valid UTF-8 without NUL: %s: %w", driver.ErrInvalid, name, err)
 	case sqlState(err) == codeTooLarge:
 		return fmt.Errorf("%w: PostgreSQL keeps values of less than 1 GB: %s: %w", driver.ErrTooLarge, name, err)
 	}

@@ -23,6 +23,9 @@ const (
 // processes.
 func (s *Store) tell(w *work) {
 	s.marks.lower(w.lowest)
+	if w.unfinished {
+		s.finishLater()
+	}
 	if len(w.events.list) == 0 {
 		return
 	}
@@ -74,7 +77,7 @@ type notice struct {
 
 type lowest struct {
 	Queue string `json:"q"`
-	Rank  int16  `json:"r"`
+	Rank  int32  `json:"r"`
 	ID    int64  `json:"i"`
 }
 

@@ -33,6 +33,9 @@ type Store struct {
 	notifier *notifier
 	listener *listener
 	swept    sweepPlace
+	// late wakes the goroutine that finishes batches that could not be finished when their last member ended.
+	late        chan struct{}
+	lateStopped chan struct{}
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -80,6 +83,8 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Store, error
 		s.clock = c.clock
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.late, s.lateStopped = make(chan struct{}, 1), make(chan struct{})
+	go s.lateLoop()
 	s.merger.start(s, int(c.maxConns))
 	listen := own.Config().ConnConfig.Copy()
 	if c.listenSet {
@@ -132,6 +137,7 @@ func (s *Store) Close() {
 		s.closed.Store(true)
 		s.cancel()
 		s.merger.stop()
+		<-s.lateStopped
 		<-s.notifier.stopped
 		<-s.listener.stopped
 		s.pool.Close()

@@ -19,6 +19,11 @@ type work struct {
 	// foreign says that the transaction is an application's, or runs an application's function: it may stay open for long, so it
 	// takes no locks that servers or other applications need, and leaves what follows from it to be taken in after its commit.
 	foreign bool
+	// arrivals is what it has brought, and left says that something was written down of it.
+	arrivals arrivals
+	left     bool
+	// unfinished says that a batch was not finished, since somebody was joining it.
+	unfinished bool
 	// admitting lets an insert make limited jobs ready for which there is room.
 	admitting bool
 
@@ -66,7 +71,7 @@ func (w *work) ready(queue string, rank, id int64) {
 	if w.lowest == nil {
 		w.lowest = map[laneKey]int64{}
 	}
-	lane := laneKey{queue, int16(rank)}
+	lane := laneKey{queue, int32(rank)}
 	if at, ok := w.lowest[lane]; !ok || id < at {
 		w.lowest[lane] = id
 	}
