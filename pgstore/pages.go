@@ -55,7 +55,7 @@ type pageBuilder struct {
 	limit  int
 	prefix string
 	cursor *storekit.Cursor
-	place  place
+	place  listing
 
 	args []any
 	// candidates is the query for the candidates, which has the first walkArgs parameters.
@@ -66,18 +66,18 @@ type pageBuilder struct {
 }
 
 func newPage(q driver.JobQuery, schema string) *pageBuilder {
-	return &pageBuilder{query: q, limit: storekit.PageLimit(q.Limit), prefix: quoted(schema), place: places[q.State]}
+	return &pageBuilder{query: q, limit: storekit.PageLimit(q.Limit), prefix: quoted(schema), place: listings[q.State]}
 }
 
-// place describes the table of a state: its order, and the filters that its indexes have.
-type place struct {
+// listing describes the table of a state: its order, and the filters that its indexes have.
+type listing struct {
 	table, value, order     string
 	queue, kind, retries    bool
 	finished, cancel, pends bool
 	state                   int64
 }
 
-var places = map[driver.State]place{
+var listings = map[driver.State]listing{
 	driver.Awaiting:   {table: "awaiting", order: "desc", queue: true, pends: true},
 	driver.Scheduled:  {table: "scheduled", value: "run_at", order: "asc", queue: true, retries: true},
 	driver.Throttled:  {table: "throttled", value: "rank", order: "asc", queue: true},

@@ -10,12 +10,8 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-const (
-	// settled is how long a leader has led when every server that lives has been heard of since its clock last jumped.
-	settled = time.Minute
-	// foldAtMost is how many rows of statistics one call folds.
-	foldAtMost = 10_000
-)
+// settled is how long a leader has led when every server that lives has been heard of since its clock last jumped.
+const settled = time.Minute
 
 // Prune implements driver.Coordinator. Jobs of all ended states share the limit, in the order succeeded, deleted, failed.
 func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
