@@ -162,7 +162,7 @@ func (w *work) locateAll(ids []int64) (list []located, err error) {
 		if l.state == "" {
 			return fmt.Errorf("job %d is in no state", l.id)
 		}
-		l.rank = -int64(priority)
+		l.rank = -priority
 		list = append(list, l)
 		return nil
 	})
