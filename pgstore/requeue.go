@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
-	"github.com/kilnjobs/kiln/storekit"
 )
 
 // bulk is the most jobs that one transaction of an operator's action touches.

@@ -51,7 +51,12 @@ func (r *runner) must(n int, name string, args ...any) error {
 
 // each runs a query and calls fn for each row.
 func (r *runner) each(name string, args []any, fn func(rows rows) error) error {
-	found, err := r.db.query(r.ctx, r.texts.SQL(name), args...)
+	return r.eachText(name, r.texts.SQL(name), args, fn)
+}
+
+// eachText is each for a text that is written for one call.
+func (r *runner) eachText(name, text string, args []any, fn func(rows rows) error) error {
+	found, err := r.db.query(r.ctx, text, args...)
 	if err != nil {
 		return named(name, err)
 	}
