@@ -52,25 +52,25 @@ func (w *work) leave(l *located) error {
 	return w.leaveState(l)
 }
 
-// leaveState takes the job out of the table of its state and nothing else. When it is not there any more the transaction is made
-// again.
+// leaveState takes the job out of the table of its state and nothing else. When it is not there any more, or not as it was read, the
+// transaction is made again.
 func (w *work) leaveState(l *located) error {
 	switch l.state {
 	case driver.Enqueued:
-		return w.must(1, "ready_drop", l.queue, l.rank, l.id)
+		return w.must(1, "ready_drop", l.queue, l.rank, l.id, l.flags)
 	case driver.Processing:
 		l.cancel = false
-		return w.must(1, "lease_drop", l.id)
+		return w.must(1, "lease_drop", l.id, l.flags)
 	case driver.Scheduled:
-		return w.must(1, "scheduled_drop", l.id)
+		return w.must(1, "scheduled_drop", l.id, l.flags)
 	case driver.Throttled:
-		return w.must(1, "throttled_drop", l.id)
+		return w.must(1, "throttled_drop", l.id, l.flags)
 	case driver.Awaiting:
-		return w.must(1, "awaiting_drop", l.id)
+		return w.must(1, "awaiting_drop", l.id, l.flags)
 	case driver.Failed:
-		return w.must(1, "failed_drop", l.id)
+		return w.must(1, "failed_drop", l.id, l.flags)
 	}
-	return w.must(1, "done_drop", l.id)
+	return w.must(1, "done_drop", l.id, l.flags)
 }
 
 // enter puts the job into the table of a state.
@@ -129,7 +129,7 @@ func (w *work) dropDeadline(l *located) error {
 	if l.flags&flagDeadline == 0 || !waits(l.state) {
 		return nil
 	}
-	return w.exec("deadline_drop", l.deadline, l.id)
+	return w.must(1, "deadline_drop", l.deadline, l.id)
 }
 
 func (w *work) putDeadline(l *located) error {

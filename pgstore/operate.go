@@ -180,5 +180,5 @@ func (d *deadlines) exec(w *work, statement string) error {
 	if len(d.ids) == 0 {
 		return nil
 	}
-	return w.exec(statement, d.at, d.ids)
+	return w.must(len(d.ids), statement, d.at, d.ids)
 }

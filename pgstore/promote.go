@@ -46,18 +46,28 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 
 // endLate deletes waiting jobs whose deadline has come.
 func (w *work) endLate(limit int) error {
-	ids, err := w.list("deadlines_passed", w.nowAt, int64(limit))
+	passed := map[int64]int64{}
+	err := w.each("deadlines_passed", []any{w.nowAt, int64(limit)}, func(rows rows) error {
+		var id, at int64
+		err := rows.Scan(&id, &at)
+		passed[id] = at
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(passed)) {
 		l, ok, err := w.locate(id)
 		if err != nil {
 			return err
 		}
-		if !ok || !waits(l.state) {
-			return errMoved // claimed or deleted this moment, and its deadline with it
+		if !ok || !waits(l.state) || l.deadline != passed[id] {
+			// Claimed, deleted or replaced this moment, and its deadline with it. A row that is left for any other reason must not be met
+			// again and again.
+			if err := w.exec("deadline_stray", passed[id], id); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := w.end(&l, driver.Entry{Reason: "deadline"}); err != nil {
 			return err

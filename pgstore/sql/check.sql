@@ -155,7 +155,8 @@ select s.id, 'flags that do not fit dependencies and batches' from (
     union all select id, flags from {prefix}done
 ) s join {prefix}jobs j on j.id = s.id
 where (s.flags & $1::integer = 0) and exists (
-        select 1 from {prefix}deps d where d.parent = s.id and d.open and not exists (select 1 from {prefix}arrivals r where r.job = d.child))
+        select 1 from {prefix}deps d join {prefix}awaiting a on a.id = d.child
+        where d.parent = s.id and d.open and not exists (select 1 from {prefix}arrivals r where r.job = d.child))
     or (s.flags & $2::integer <> 0) <> (coalesce(j.batch_id, 0) <> 0)
     or (s.flags & $3::integer <> 0) <> (coalesce(j.after_batch, 0) <> 0 or coalesce(cardinality(j.parents), 0) > 0)
 limit 5;
