@@ -70,7 +70,7 @@ func (w *work) leaveState(l *located) error {
 	case driver.Failed:
 		return w.must(1, "failed_drop", l.id, l.flags)
 	}
-	return w.must(1, "done_drop", l.id, l.flags)
+	return w.must(1, "done_drop", l.id, l.flags, doneCode(l.state))
 }
 
 // enter puts the job into the table of a state.

@@ -68,7 +68,7 @@ insert into {prefix}done (state, id, flags, claim, attempt, run_at, attempted_at
 values ($1, $2, $3, $4, $5, $6, nullif($7::bigint, 0), nullif($8::text, ''), $9);
 
 -- name: done_drop
-delete from {prefix}done where id = $1 and flags = $2;
+delete from {prefix}done where id = $1 and flags = $2 and state = $3;
 
 -- name: attempts_raise
 update {prefix}jobs set max_attempts = $2 where id = $1 and max_attempts < $2;

@@ -173,7 +173,7 @@ select (select count(*) from queued) + (select count(*) from throttled);
 -- name: requeue_done
 with held as (
     select d.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}done d on d.id = e.id and d.flags = e.flags order by d.id for update of d
+    join {prefix}done d on d.id = e.id and d.flags = e.flags and d.state = $6::smallint order by d.id for update of d
 ), gone as (
     delete from {prefix}done d using held h where d.id = h.id
     returning d.id, d.attempted_at, d.flags & ~$4::integer as flags, d.claim, d.server
