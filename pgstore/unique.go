@@ -154,6 +154,7 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 			return err
 		}
 	}
+	before := l.flags
 	const brought = flagDetails | flagDeadline
 	details := d.flags & flagDetails
 	if l.recurring != "" {
@@ -169,7 +170,7 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 		if err := w.putDeadline(l); err != nil {
 			return err
 		}
-		return w.must(1, "unique_awaiting", l.id, l.rank, l.flags, l.runAt)
+		return w.must(1, "unique_awaiting", l.id, l.rank, l.flags, l.runAt, before)
 	}
 	return w.enter(l, to.State)
 }

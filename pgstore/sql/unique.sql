@@ -33,4 +33,5 @@ delete from {prefix}uniques where unique_key = any(array(
     select unique_key from {prefix}uniques where expires_at > 0 and expires_at <= $1 order by expires_at limit $2 for update skip locked));
 
 -- name: unique_awaiting
-update {prefix}awaiting set rank = $2, flags = $3, run_at = $4 where id = $1;
+-- With the flags that were read: others that wait for the job may have set one.
+update {prefix}awaiting set rank = $2, flags = $3, run_at = $4 where id = $1 and flags = $5;
