@@ -20,6 +20,8 @@ type keyed struct {
 	// says what becomes of that.
 	duplicate bool
 	merged    storekit.Merged
+	// holder is the job that holds the key as merged was decided for it.
+	holder located
 	// former is the job that stands beside the key and does not hold it any more, 0 for none.
 	former int64
 }
@@ -116,7 +118,7 @@ func (w *work) collide(d *draft, h keyHolder) error {
 	k.merged = storekit.Merge(storekit.Holder{
 		State: l.state, RunAt: storekit.Instant(l.runAt), Limited: l.flags&flagLimit != 0, Granted: l.flags&flagGranted != 0,
 	}, k.newcomer, w.now)
-	d.state = k.merged.State
+	d.state, k.holder = k.merged.State, l
 	return nil
 }
 
@@ -128,8 +130,11 @@ func (w *work) replaceHolders(drafts []draft) error {
 			continue
 		}
 		l, ok, err := w.locate(d.id)
-		if err != nil || !ok {
+		if err != nil {
 			return err
+		}
+		if seen := &d.keyed.holder; !ok || l.state != seen.state || l.flags != seen.flags || l.runAt != seen.runAt {
+			return errMoved // it has been released, claimed or ended since, and another decision is due
 		}
 		if err := w.replace(&l, d, d.keyed.merged); err != nil {
 			return err
