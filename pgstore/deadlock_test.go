@@ -53,7 +53,7 @@ const crowdEnv = "KILN_POSTGRES_CROWD"
 
 // TestNoDeadlocks lets transactions of applications, which make several calls each, meet everything that a store does: claims,
 // finishes, promotions, operators, repairs. Nobody hears of a deadlock, or of any error that what they asked for does not explain,
-// and in the end everything fits together. Applications take unique keys in one order, as the documentation asks them to.
+// and in the end everything fits together. The calls of one transaction take unique keys in one order, as the documentation asks for.
 func TestNoDeadlocks(t *testing.T) {
 	lasts := lasting(t, crowdEnv, 6*time.Second)
 	t.Parallel()

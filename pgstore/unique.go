@@ -50,11 +50,13 @@ func (h keyHolder) held(now int64) bool { return h.id != 0 && (h.expires == 0 ||
 func (w *work) meet(drafts []draft) error {
 	var keys [][]byte
 	firsts := map[string]int{}
+	replaces := false
 	for i := range drafts {
 		d := &drafts[i]
 		if d.keyed == nil {
 			continue
 		}
+		replaces = replaces || d.keyed.newcomer.Replace || d.keyed.newcomer.Debounce > 0
 		first, ok := firsts[string(d.keyed.key)]
 		d.keyed.first, d.keyed.duplicate, d.keyed.merged = -1, ok, storekit.Merged{}
 		if ok {
@@ -66,6 +68,13 @@ func (w *work) meet(drafts []draft) error {
 	}
 	if len(keys) == 0 {
 		return nil
+	}
+	// A call takes the keys that are free, and the jobs that hold the others if it replaces those. All of that has to happen in the order
+	// of the keys, so that calls do not wait for each other in a circle.
+	if replaces {
+		if err := w.exec("unique_lock", keys); err != nil {
+			return err
+		}
 	}
 	holders, err := w.keyHolders(keys)
 	if err != nil || len(holders) == 0 {
@@ -230,9 +239,19 @@ func followDuplicates(drafts []draft) error {
 // somebody else has taken one meanwhile, the call is made again and finds a duplicate.
 func (w *work) insertKeys(drafts []draft) error {
 	var taken []*draft
+	var unused [][]byte
 	for i := range drafts {
-		if d := &drafts[i]; d.keyed != nil && !d.keyed.duplicate && !d.state.Final() {
+		switch d := &drafts[i]; {
+		case d.keyed == nil || d.keyed.duplicate:
+		case d.state.Final():
+			unused = append(unused, d.keyed.key)
+		default:
 			taken = append(taken, d)
+		}
+	}
+	if len(unused) > 0 {
+		if err := w.exec("unique_unlock", unused); err != nil {
+			return err
 		}
 	}
 	if len(taken) == 0 {

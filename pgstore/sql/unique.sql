@@ -3,6 +3,14 @@
 -- name: unique_holders
 select unique_key, id, expires_at from {prefix}uniques where unique_key = any($1::bytea[]);
 
+-- name: unique_lock
+-- Free keys get a row of job 0, which is none, until they are inserted.
+insert into {prefix}uniques (unique_key, id, expires_at) select e.key, 0, 0 from unnest($1::bytea[]) e (key) order by e.key
+on conflict (unique_key) do update set id = {prefix}uniques.id;
+
+-- name: unique_unlock
+delete from {prefix}uniques where unique_key = any($1::bytea[]) and id = 0;
+
 -- name: insert_uniques
 -- What is there already has to be what was there a moment ago, expired or the key of a job that is gone: otherwise somebody else was
 -- faster, which shows by the number of rows. Keys come sorted, so that everybody waits in the same order.
