@@ -370,13 +370,7 @@ func (c *crowd) upkeep(ctx context.Context, random *rand.Rand) (err error) {
 // settle lets everything come to rest and looks at what is left.
 func (c *crowd) settle() {
 	ctx := context.Background()
-	eventually(c.t, 30*time.Second, "end of the repairs", func() error {
-		n, err := c.s.Sweep(ctx, 1000)
-		if err == nil && n > 0 {
-			err = fmt.Errorf("%d rows were repaired", n)
-		}
-		return err
-	})
+	c.repair()
 	if err := c.s.Check(ctx); err != nil {
 		c.t.Error(err)
 	}
@@ -410,5 +404,23 @@ func (c *crowd) settle() {
 		}
 		return err
 	})
+	c.repair()
 	intact(c.t, c.s)
+}
+
+// repair sweeps until there is nothing more to do. A call looks at a part, so several have to find nothing.
+func (c *crowd) repair() {
+	c.t.Helper()
+	repaired, quiet := 0, 0
+	eventually(c.t, 30*time.Second, "end of the repairs", func() error {
+		n, err := c.s.Sweep(context.Background(), 1000)
+		if quiet++; n > 0 {
+			quiet = 0
+		}
+		if repaired += n; err == nil && quiet < 5 {
+			err = fmt.Errorf("%d rows were repaired", repaired)
+		}
+		return err
+	})
+	c.t.Logf("Sweep repaired %d rows", repaired)
 }
