@@ -30,15 +30,30 @@ const (
 
 // locate finds a job; ok is false when there is none.
 func (w *work) locate(id int64) (l located, ok bool, err error) {
-	l.id = id
-	var priority int32
-	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring,
-		&l.limitKey, &l.tags, &l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel)
-	l.rank = -int64(priority)
-	if ok && l.state == "" {
-		return l, false, fmt.Errorf("pgstore: job %d is in no state", id)
+	list, err := w.locateAll([]int64{id})
+	if err != nil || len(list) == 0 {
+		return located{}, false, err
 	}
-	return l, ok, err
+	return list[0], true, nil
+}
+
+// locateAll finds jobs, in the order of their ids. Those that there are not are left out.
+func (w *work) locateAll(ids []int64) (list []located, err error) {
+	err = w.each("locate_all", []any{ids}, func(rows rows) error {
+		var l located
+		var priority int32
+		if err := rows.Scan(&l.id, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring, &l.limitKey, &l.tags,
+			&l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel); err != nil {
+			return err
+		}
+		if l.state == "" {
+			return fmt.Errorf("job %d is in no state", l.id)
+		}
+		l.rank = -int64(priority)
+		list = append(list, l)
+		return nil
+	})
+	return list, err
 }
 
 // leave takes the job out of the table of its state, with what belongs to the state.

@@ -50,20 +50,17 @@ func (w *work) endLate(limit int) error {
 	if err != nil {
 		return err
 	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		l, ok, err := w.locate(id)
-		if err != nil {
-			return err
-		}
-		if !ok || !waits(l.state) {
-			return errMoved // claimed or deleted this moment, and its deadline with it
-		}
-		if err := w.end(&l, driver.Entry{Reason: "deadline"}); err != nil {
-			return err
-		}
+	if len(ids) == 0 {
+		return nil
 	}
-	return nil
+	late, err := w.locateAll(ids)
+	if err != nil {
+		return err
+	}
+	if len(late) != len(ids) || slices.ContainsFunc(late, func(l located) bool { return !waits(l.state) }) {
+		return errMoved // claimed or deleted this moment, and its deadline with it
+	}
+	return w.endAll(late, driver.Entry{Reason: "deadline"})
 }
 
 // promote moves due jobs, by one statement. The keys of limited ones are looked at when the call ends.

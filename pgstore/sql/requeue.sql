@@ -36,35 +36,6 @@ select finished_at, id, ''::text, ''::text from {prefix}done
 where state = $1::smallint and (finished_at, id) > ($2::bigint, $3::bigint) and finished_at <= $4::bigint
 order by finished_at, id limit $5::bigint;
 
--- name: locate_all
--- Where jobs stand, by id. The lateral parts are read by key whatever the planner thinks of the tables.
-select j.id, j.queue, j.kind, j.priority, coalesce(j.deadline, 0), coalesce(j.batch_id, 0), coalesce(j.recurring_id, ''),
-    coalesce(j.limit_key, ''), coalesce(j.tags, ''), coalesce(s.state, ''), coalesce(s.flags, 0), coalesce(s.claim, 0), coalesce(s.attempt, 0),
-    coalesce(s.run_at, 0), coalesce(s.attempted_at, 0), coalesce(s.server, ''), coalesce(s.cancel, false)
-from unnest($1::bigint[]) e (id)
-cross join lateral (
-    select id, queue, kind, priority, deadline, batch_id, recurring_id, limit_key, tags from {prefix}jobs j where j.id = e.id offset 0
-) j
-left join lateral (
-    select 'enqueued' as state, flags, claim, attempt, run_at, attempted_at, server, false as cancel
-    from {prefix}ready r where r.queue = j.queue and r.rank = -j.priority::integer and r.id = j.id
-    union all
-    select 'processing', flags, claim, attempt, run_at, attempted_at, server, cancel from {prefix}lease l where l.id = j.id
-    union all
-    select 'scheduled', flags, claim, attempt, run_at, attempted_at, server, false from {prefix}scheduled s where s.id = j.id
-    union all
-    select 'throttled', flags, claim, attempt, run_at, attempted_at, server, false from {prefix}throttled t where t.id = j.id
-    union all
-    select 'awaiting', flags, 0, 0, run_at, null, null, false from {prefix}awaiting a where a.id = j.id
-    union all
-    select 'failed', flags, claim, attempt, run_at, attempted_at, server, false from {prefix}failed f where f.id = j.id
-    union all
-    select case state when 1 then 'succeeded' else 'deleted' end, flags, claim, attempt, run_at, attempted_at, server, false
-    from {prefix}done d where d.id = j.id
-    offset 0
-) s on true
-order by j.id;
-
 -- name: leases_cancel
 with held as (
     select id from {prefix}lease where id = any($1::bigint[]) and not cancel order by id for update
