@@ -213,7 +213,7 @@ func (a *admission) start(index int, id int64, flags int32, queue string, rank i
 		a.startedMembers = append(a.startedMembers, id)
 	}
 	a.shift(index, shift{active: 1})
-	a.ready(queue, int64(rank), id)
+	a.ready(queue, rank, id)
 	a.admitted++
 }
 

@@ -29,6 +29,10 @@ func (a *arrivals) ruled() map[string]storekit.Rule {
 
 // leaveBehind writes down what is to be settled after the commit. It only adds rows, and so waits for nobody.
 func (w *work) leaveBehind() error {
+	// Batches that it has opened itself nobody else knows yet.
+	if err := w.settleEnded(); err != nil {
+		return err
+	}
 	var jobs, per []*int64
 	var most, rate, burst []*int32
 	var keys []*string
@@ -60,19 +64,17 @@ func (w *work) leaveBehind() error {
 		}
 	}
 	w.arrivals, w.limits, w.known = arrivals{}, nil, nil
-	for _, id := range slices.Sorted(maps.Keys(w.flow.tallies)) {
-		t := w.flow.tallies[id]
-		args := []any{id, t.total}
-		for _, n := range t.states {
-			args = append(args, n)
-		}
-		w.left = true
-		if err := w.exec("tallies_add", append(args, t.nested, t.sealed)...); err != nil {
-			return err
-		}
-	}
-	w.flow.tallies = nil
 	return nil
+}
+
+// noteTally writes down what a transaction of an application changes of a batch.
+func (w *work) noteTally(id int64, t *tally) error {
+	args := []any{id, t.total}
+	for _, n := range t.states {
+		args = append(args, n)
+	}
+	w.left = true
+	return w.exec("tallies_add", append(args, t.nested, t.finished, t.sealed)...)
 }
 
 // takeIn settles what transactions of applications have left behind, and finishes batches that could not be finished before. It
@@ -182,12 +184,13 @@ func (w *work) takeTallies() (n int, err error) {
 		for i := range t.states {
 			into = append(into, &t.states[i])
 		}
-		if err := rows.Scan(append(into, &t.nested, &t.sealed)...); err != nil {
+		if err := rows.Scan(append(into, &t.nested, &t.finished, &t.sealed)...); err != nil {
 			return err
 		}
 		sum := w.tallyOf(batch)
 		sum.total += t.total
 		sum.nested += t.nested
+		sum.finished += t.finished
 		sum.sealed = sum.sealed || t.sealed
 		sum.look = true
 		for i := range t.states {

@@ -57,11 +57,14 @@ func (w *work) openBatch(b *batchDraft) (id int64, err error) {
 		w.tallyOf(b.parent).nested++
 	}
 	_, err = w.one("batch_put", []any{b.parent, w.nowAt, b.meta, b.description}, &id)
+	if w.foreign && err == nil {
+		w.opened[id] = true
+	}
 	return id, err
 }
 
 func (w *work) batchFinished(id int64) (finished, ok bool, err error) {
-	err = w.eachOf("batch_join", []int64{id}, func(rows rows) error {
+	err = w.eachID("batch_join", []int64{id}, func(rows rows) error {
 		var at int64
 		err := rows.Scan(&id, &at)
 		finished, ok = at != 0, true

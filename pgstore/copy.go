@@ -54,7 +54,7 @@ func (s *Store) copyOnce(ctx context.Context, drafts []draft) error {
 	for i := range drafts {
 		d := &drafts[i]
 		d.id, d.state, d.startAt = ids[i], driver.Enqueued, w.nowAt
-		w.ready(d.queue, int64(d.rank()), d.id)
+		w.ready(d.queue, d.rank(), d.id)
 	}
 	for _, table := range []struct {
 		name string

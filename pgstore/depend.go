@@ -117,7 +117,7 @@ func (r *resolver) read() error {
 	if err := r.readParents(parents); err != nil {
 		return err
 	}
-	return r.eachOf("batch_join", batches, func(rows rows) error {
+	return r.eachID("batch_join", batches, func(rows rows) error {
 		var id, finished int64
 		err := rows.Scan(&id, &finished)
 		r.finished[id] = finished != 0
@@ -127,7 +127,7 @@ func (r *resolver) read() error {
 
 // readParents reads where jobs stand that others wait for.
 func (r *resolver) readParents(parents []int64) error {
-	return r.eachOf("parents_read", parents, func(rows rows) error {
+	return r.eachID("parents_read", parents, func(rows rows) error {
 		var id int64
 		var flags int32
 		var state string
@@ -137,8 +137,8 @@ func (r *resolver) readParents(parents []int64) error {
 	})
 }
 
-// eachOf runs a query on a list of ids, each given once, if there are any.
-func (r *runner) eachOf(name string, ids []int64, fn func(rows rows) error) error {
+// eachID runs a query on a list of ids, each given once, if there are any.
+func (r *runner) eachID(name string, ids []int64, fn func(rows rows) error) error {
 	if len(ids) == 0 {
 		return nil
 	}

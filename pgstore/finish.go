@@ -80,7 +80,7 @@ func (s *Store) finishPlain(ctx context.Context, server string, outs []driver.Ou
 		})
 	})
 	if isLocked(err) {
-		return places(len(outs)), nil // one by one it will show which rows somebody else holds
+		return everyPlace(len(outs)), nil // one by one it will show which rows somebody else holds
 	}
 	if err != nil {
 		return nil, named("finish_plain", err)
@@ -106,7 +106,7 @@ func contains(sorted []int64, id int64) bool {
 	return found
 }
 
-func places(n int) []int {
+func everyPlace(n int) []int {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i
@@ -374,7 +374,7 @@ func (f *finisher) collect(l *leased, s *storekit.Settled) bool {
 		f.work.scheduled(l.queue)
 	case s.State == driver.Enqueued:
 		f.enqueued.add(l.id, s)
-		f.ready(l.queue, int64(l.rank), l.id)
+		f.ready(l.queue, l.rank, l.id)
 	case s.State == driver.Throttled:
 		f.throttled.add(l.id, s)
 	default:

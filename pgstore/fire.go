@@ -3,7 +3,6 @@ package pgstore
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -143,23 +142,6 @@ func (w *work) insertSteps(steps []firing, take []int, results []driver.FireResu
 		}
 	}
 	return nil
-}
-
-// guarded runs fn under a savepoint. What an error leaves behind in w is put back too.
-func (w *work) guarded(fn func() error) error {
-	before := *w
-	before.limits, before.known, before.lowest = maps.Clone(w.limits), maps.Clone(w.known), maps.Clone(w.lowest)
-	before.flow.tallies = maps.Clone(w.flow.tallies)
-	for id, t := range before.flow.tallies {
-		sum := *t
-		before.flow.tallies[id] = &sum
-	}
-	err := guarded(w.ctx, w.db, fn)
-	if err != nil {
-		before.events.seen = nil
-		*w = before
-	}
-	return err
 }
 
 // versions reads the versions of the recurring jobs that the steps name.

@@ -230,7 +230,7 @@ func (w *work) moveDependents(found []*dependent) error {
 			switch state {
 			case driver.Enqueued:
 				ready = append(ready, d.id)
-				w.ready(d.queue, int64(d.rank), d.id)
+				w.ready(d.queue, d.rank, d.id)
 			case driver.Scheduled:
 				scheduled = append(scheduled, d.id)
 				w.scheduled(d.queue)

@@ -268,7 +268,7 @@ func (w *work) insertStates(drafts []draft) error {
 			w.scheduled(d.queue)
 			scheduled.add(d)
 		default:
-			w.ready(d.queue, int64(d.rank()), d.id)
+			w.ready(d.queue, d.rank(), d.id)
 			ready.add(d)
 		}
 	}

@@ -155,7 +155,7 @@ func (l *listener) hear(n notice) {
 	if n.Origin == l.s.origin {
 		return
 	}
-	if n.Resync {
+	if n.Resync || len(n.Changed) > 0 {
 		l.s.marks.forget()
 	}
 	for _, low := range n.Lowest {

@@ -206,7 +206,7 @@ func (s *Store) insertPrompt(ctx context.Context, calls []*insertCall) error {
 			d := &c.drafts[i]
 			d.id, d.state = ids[next], driver.Enqueued
 			next++
-			w.ready(d.queue, int64(d.rank()), d.id)
+			w.ready(d.queue, d.rank(), d.id)
 		}
 	}
 	s.tell(w)

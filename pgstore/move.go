@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
 )
 
 // located is one job where it stands: the parts of its row that moving it needs, and its row in the table of its state.
@@ -11,7 +12,7 @@ type located struct {
 	id                  int64
 	state               driver.State
 	queue, kind         string
-	rank                int64
+	rank                int32
 	deadline, batch     int64
 	recurring, limitKey string
 	tags                string
@@ -49,7 +50,7 @@ func (w *work) locateAll(ids []int64) (list []located, err error) {
 		if l.state == "" {
 			return fmt.Errorf("job %d is in no state", l.id)
 		}
-		l.rank = -int64(priority)
+		l.rank = -priority
 		list = append(list, l)
 		return nil
 	})
@@ -71,7 +72,7 @@ func (w *work) leave(l *located) error {
 func (w *work) leaveState(l *located) error {
 	switch l.state {
 	case driver.Enqueued:
-		return w.must(1, "ready_drop", l.queue, int32(l.rank), l.id)
+		return w.must(1, "ready_drop", l.queue, l.rank, l.id)
 	case driver.Processing:
 		l.cancel = false
 		return w.must(1, "lease_drop", l.id)
@@ -169,4 +170,17 @@ func (w *work) dropOutput(l *located) error {
 	}
 	l.flags &^= flagOutput
 	return w.exec("output_drop", l.id)
+}
+
+// end deletes a job that is not processing, for the reason in the entry.
+func (w *work) end(l *located, why driver.Entry) error {
+	if err := w.leave(l); err != nil {
+		return err
+	}
+	if err := w.enter(l, driver.Deleted); err != nil {
+		return err
+	}
+	w.count("", storekit.StatDeleted, 1)
+	why.At, why.State, why.Attempt = w.now, driver.Deleted, int(l.attempt)
+	return w.note(l.id, storekit.CleanEntry(why))
 }

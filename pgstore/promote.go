@@ -82,7 +82,7 @@ func (w *work) promote(limit int, p *driver.Promoted) error {
 			}
 			w.shiftKey(key, by)
 		} else {
-			w.ready(queue, int64(rank), id)
+			w.ready(queue, rank, id)
 		}
 		w.memberMoved(batch, driver.Scheduled, to, 1)
 		return nil

@@ -116,6 +116,9 @@ func (w *work) writeTallies() error {
 }
 
 func (w *work) writeTally(id int64, t *tally) error {
+	if w.foreign && !w.opened[id] {
+		return w.noteTally(id, t)
+	}
 	args := []any{id, t.total}
 	for _, n := range t.states {
 		args = append(args, n)

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,6 +32,7 @@ type told struct {
 	events eventSet
 	lowest map[laneKey]int64
 	left   bool
+	opened map[int64]bool
 }
 
 // Tx returns a writer for an application's transaction on the same database. Jobs that it inserts exist when the transaction
@@ -63,8 +66,11 @@ func (t *TxWriter) write(ctx context.Context, fn func(w *work) error) error {
 // write is one write of a transaction that goes on. It runs under a savepoint, so that an error leaves nothing of it behind.
 func (t *told) write(ctx context.Context, s *Store, db querier, fn func(w *work) error) error {
 	var w *work
+	if t.opened == nil {
+		t.opened = map[int64]bool{}
+	}
 	once := func() error {
-		w = &work{runner: runner{ctx, db, s.texts}, store: s, foreign: true}
+		w = &work{runner: runner{ctx, db, s.texts}, store: s, foreign: true, opened: t.opened}
 		if err := w.readNow(); err != nil {
 			return err
 		}
@@ -106,6 +112,26 @@ func (t *told) write(ctx context.Context, s *Store, db querier, fn func(w *work)
 func (w *work) readNow() error {
 	_, err := w.one("tx_now", []any{w.store.clockMicros()}, &w.nowAt)
 	w.now = storekit.Instant(w.nowAt)
+	return err
+}
+
+// guarded runs a part of a transaction under a savepoint. After an error the work is as it was before, too.
+func (w *work) guarded(fn func() error) error {
+	before := *w
+	before.limits = maps.Clone(w.limits)
+	before.events = eventSet{list: slices.Clip(w.events.list)}
+	before.lowest = maps.Clone(w.lowest)
+	if w.flow.tallies != nil {
+		before.flow.tallies = map[int64]*tally{}
+		for id, t := range w.flow.tallies {
+			sum := *t
+			before.flow.tallies[id] = &sum
+		}
+	}
+	err := guarded(w.ctx, w.db, fn)
+	if err != nil {
+		*w = before
+	}
 	return err
 }
 

@@ -160,7 +160,7 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 		details = flagDetails
 	}
 	l.flags = l.flags&^(flagMeta|brought) | d.flags&flagDeadline | details
-	l.rank, l.deadline, l.runAt = -int64(d.priority), d.deadline, storekit.Micros(to.RunAt)
+	l.rank, l.deadline, l.runAt = d.rank(), d.deadline, storekit.Micros(to.RunAt)
 	err := w.must(1, "unique_values", l.id, d.args, textOrNull(&d.meta), textOrNull(&d.tags), textOrNull(&d.title), d.priority, idOrNull(&d.deadline), l.flags)
 	if err != nil {
 		return err

@@ -19,6 +19,8 @@ type work struct {
 	// foreign says that the transaction is an application's, or runs an application's function: it may stay open for long, so it
 	// takes no locks that servers or other applications need, and leaves what follows from it to be taken in after its commit.
 	foreign bool
+	// opened are the batches that such a transaction has opened.
+	opened map[int64]bool
 	// arrivals is what it has brought, and left says that something was written down of it.
 	arrivals arrivals
 	left     bool
@@ -64,14 +66,14 @@ type counters struct{ succeeded, failed, deleted, retried int64 }
 func (w *work) event(e driver.Event) { w.events.add(e) }
 
 // ready remembers that a job has become ready. The lowest id of a lane tells claims where to look.
-func (w *work) ready(queue string, rank, id int64) {
+func (w *work) ready(queue string, rank int32, id int64) {
 	if w.gained != nil {
 		w.gained[queue] = true
 	}
 	if w.lowest == nil {
 		w.lowest = map[laneKey]int64{}
 	}
-	lane := laneKey{queue, int32(rank)}
+	lane := laneKey{queue, rank}
 	if at, ok := w.lowest[lane]; !ok || id < at {
 		w.lowest[lane] = id
 	}

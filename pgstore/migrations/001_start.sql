@@ -254,6 +254,7 @@ create table {prefix}tallies (
     succeeded       bigint  not null,
     deleted         bigint  not null,
     nested          bigint  not null,
+    nested_finished bigint  not null,
     sealed          boolean not null
 );
 create index tallies_batch on {prefix}tallies (batch);

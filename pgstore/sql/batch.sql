@@ -23,13 +23,13 @@ where id = (select id from {prefix}batches where id = $1 for update skip locked)
     and not exists (select 1 from {prefix}tallies where batch = $1);
 
 -- name: tallies_add
-insert into {prefix}tallies (batch, total, awaiting, scheduled, throttled, active, failed, succeeded, deleted, nested, sealed)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+insert into {prefix}tallies (batch, total, awaiting, scheduled, throttled, active, failed, succeeded, deleted, nested, nested_finished, sealed)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: tallies_take
 with x as (
     delete from {prefix}tallies where ctid = any(array(select ctid from {prefix}tallies order by batch limit $1 for update skip locked))
-    returning batch, total, awaiting, scheduled, throttled, active, failed, succeeded, deleted, nested, sealed
+    returning batch, total, awaiting, scheduled, throttled, active, failed, succeeded, deleted, nested, nested_finished, sealed
 )
 select * from x;
 
@@ -66,11 +66,12 @@ select id from {prefix}batches where sealed and finished_at = 0 and live = 0 and
 select b.id, b.parent, b.sealed or coalesce(t.sealed, false), b.total + coalesce(t.total, 0), b.awaiting + coalesce(t.awaiting, 0),
     b.scheduled + coalesce(t.scheduled, 0), b.throttled + coalesce(t.throttled, 0), b.active + coalesce(t.active, 0),
     b.failed + coalesce(t.failed, 0), b.succeeded + coalesce(t.succeeded, 0), b.deleted + coalesce(t.deleted, 0),
-    b.nested + coalesce(t.nested, 0), b.nested_finished, b.created_at, b.finished_at, b.meta, b.description
+    b.nested + coalesce(t.nested, 0), b.nested_finished + coalesce(t.nested_finished, 0), b.created_at, b.finished_at, b.meta, b.description
 from {prefix}batches b left join lateral (
     select bool_or(t.sealed) as sealed, sum(t.total)::bigint as total, sum(t.awaiting)::bigint as awaiting, sum(t.scheduled)::bigint as scheduled,
         sum(t.throttled)::bigint as throttled, sum(t.active)::bigint as active, sum(t.failed)::bigint as failed,
-        sum(t.succeeded)::bigint as succeeded, sum(t.deleted)::bigint as deleted, sum(t.nested)::bigint as nested
+        sum(t.succeeded)::bigint as succeeded, sum(t.deleted)::bigint as deleted, sum(t.nested)::bigint as nested,
+        sum(t.nested_finished)::bigint as nested_finished
     from {prefix}tallies t where t.batch = b.id) t on true
 where b.id = $1;
 
@@ -78,11 +79,12 @@ where b.id = $1;
 select b.id, b.parent, b.sealed or coalesce(t.sealed, false), b.total + coalesce(t.total, 0), b.awaiting + coalesce(t.awaiting, 0),
     b.scheduled + coalesce(t.scheduled, 0), b.throttled + coalesce(t.throttled, 0), b.active + coalesce(t.active, 0),
     b.failed + coalesce(t.failed, 0), b.succeeded + coalesce(t.succeeded, 0), b.deleted + coalesce(t.deleted, 0),
-    b.nested + coalesce(t.nested, 0), b.nested_finished, b.created_at, b.finished_at, b.meta, b.description
+    b.nested + coalesce(t.nested, 0), b.nested_finished + coalesce(t.nested_finished, 0), b.created_at, b.finished_at, b.meta, b.description
 from (select * from {prefix}batches where id < $1 order by id desc limit $2) b left join lateral (
     select bool_or(t.sealed) as sealed, sum(t.total)::bigint as total, sum(t.awaiting)::bigint as awaiting, sum(t.scheduled)::bigint as scheduled,
         sum(t.throttled)::bigint as throttled, sum(t.active)::bigint as active, sum(t.failed)::bigint as failed,
-        sum(t.succeeded)::bigint as succeeded, sum(t.deleted)::bigint as deleted, sum(t.nested)::bigint as nested
+        sum(t.succeeded)::bigint as succeeded, sum(t.deleted)::bigint as deleted, sum(t.nested)::bigint as nested,
+        sum(t.nested_finished)::bigint as nested_finished
     from {prefix}tallies t where t.batch = b.id) t on true
 order by b.id desc;
 
@@ -90,11 +92,12 @@ order by b.id desc;
 select b.id, b.parent, b.sealed or coalesce(t.sealed, false), b.total + coalesce(t.total, 0), b.awaiting + coalesce(t.awaiting, 0),
     b.scheduled + coalesce(t.scheduled, 0), b.throttled + coalesce(t.throttled, 0), b.active + coalesce(t.active, 0),
     b.failed + coalesce(t.failed, 0), b.succeeded + coalesce(t.succeeded, 0), b.deleted + coalesce(t.deleted, 0),
-    b.nested + coalesce(t.nested, 0), b.nested_finished, b.created_at, b.finished_at, b.meta, b.description
+    b.nested + coalesce(t.nested, 0), b.nested_finished + coalesce(t.nested_finished, 0), b.created_at, b.finished_at, b.meta, b.description
 from (select * from {prefix}batches where parent = $1 and parent > 0 and id < $2 order by id desc limit $3) b left join lateral (
     select bool_or(t.sealed) as sealed, sum(t.total)::bigint as total, sum(t.awaiting)::bigint as awaiting, sum(t.scheduled)::bigint as scheduled,
         sum(t.throttled)::bigint as throttled, sum(t.active)::bigint as active, sum(t.failed)::bigint as failed,
-        sum(t.succeeded)::bigint as succeeded, sum(t.deleted)::bigint as deleted, sum(t.nested)::bigint as nested
+        sum(t.succeeded)::bigint as succeeded, sum(t.deleted)::bigint as deleted, sum(t.nested)::bigint as nested,
+        sum(t.nested_finished)::bigint as nested_finished
     from {prefix}tallies t where t.batch = b.id) t on true
 order by b.id desc;
 
