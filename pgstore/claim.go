@@ -121,13 +121,13 @@ func (c *claim) look(ctx context.Context) error {
 	slices.SortFunc(lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(slices.Index(c.queues, a.queue), slices.Index(c.queues, b.queue)), cmp.Compare(a.rank, b.rank))
 	})
-	c.s.marks.looked(c.key, c.queues, began, 0)
+	c.s.marks.look(c.key, c.queues, began, lines)
 	if len(lines) > 0 {
 		if err := c.take(ctx, lines, last); err != nil {
 			return err
 		}
 	}
-	c.s.marks.looked(c.key, c.queues, began, time.Since(began))
+	c.s.marks.looked(c.key, c.queues, time.Since(began))
 	return nil
 }
 

@@ -70,8 +70,17 @@ func onServer(address, statement string) error {
 // schemas numbers the schemas of the tests.
 var schemas atomic.Int64
 
-// newSchema is the option of a schema that no other test has.
-func newSchema() Option { return Schema(fmt.Sprintf("t%d", schemas.Add(1))) }
+// newSchema is the option of a schema that no other test has, and that is dropped at the end of the test.
+func newSchema(t testing.TB) Option {
+	t.Helper()
+	name := fmt.Sprintf("t%d", schemas.Add(1))
+	t.Cleanup(func() {
+		if err := onServer(testDatabase, "drop schema if exists "+name+" cascade"); err != nil {
+			t.Error(err)
+		}
+	})
+	return Schema(name)
+}
 
 // newPool opens an application's pool on the database of the tests.
 func newPool(t testing.TB) *pgxpool.Pool {
@@ -98,7 +107,7 @@ func openPool(t testing.TB, change func(*pgxpool.Config)) *pgxpool.Pool {
 // newStore opens a store in a schema of its own and closes it at the end of the test. Options may name another schema.
 func newStore(t testing.TB, opts ...Option) *Store {
 	t.Helper()
-	return openStore(t, newPool(t), append([]Option{newSchema()}, opts...)...)
+	return openStore(t, newPool(t), append([]Option{newSchema(t)}, opts...)...)
 }
 
 // openStore opens a store on a pool and closes it at the end of the test.

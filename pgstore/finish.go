@@ -209,9 +209,6 @@ func (f *finisher) run() error {
 			return err
 		}
 	}
-	if err := f.giveBack(); err != nil {
-		return err
-	}
 	if err := f.archive(); err != nil {
 		return err
 	}
@@ -231,6 +228,9 @@ func (f *finisher) run() error {
 		if err := f.must(len(to.ids), to.name, append([]any{to.ids, to.attempts}, to.args...)...); err != nil {
 			return err
 		}
+	}
+	if err := f.giveBack(); err != nil {
+		return err
 	}
 	for i := range f.single {
 		if err := f.move(&f.single[i]); err != nil {

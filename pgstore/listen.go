@@ -155,13 +155,12 @@ func (l *listener) hear(n notice) {
 	if n.Origin == l.s.origin {
 		return
 	}
-	if n.Resync || len(n.Changed) > 0 {
-		l.s.marks.forget()
-	}
+	events := n.events()
+	l.s.marks.heed(events)
 	for _, low := range n.Lowest {
 		l.s.marks.lower(map[laneKey]int64{{low.Queue, low.Rank}: low.ID})
 	}
-	l.s.hub.tell(n.events())
+	l.s.hub.tell(events)
 }
 
 // resync tells subscribers that were there before that anything may have happened.

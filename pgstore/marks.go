@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kilnjobs/kiln/driver"
 )
 
 // laneKey is a queue and a rank in it: the jobs that are started one after the other, by id.
@@ -34,6 +36,8 @@ type queueMarks struct {
 	// lookedAt is when everything was looked at last, and cost how long that took.
 	lookedAt time.Time
 	cost     time.Duration
+	// before is what the look before that has cost: one that was slow by chance says nothing.
+	before time.Duration
 }
 
 // laneMark is the highest id that was taken, or seen to be ready for nobody. low is the lowest id that came while claims of a round
@@ -47,7 +51,7 @@ const (
 	// lookEvery is how often everything is looked at while claims are full.
 	lookEvery = 250 * time.Millisecond
 	// cheap is what looking at everything may cost to be done whenever a claim comes back short.
-	cheap = 5 * time.Millisecond
+	cheap = 10 * time.Millisecond
 	// share is the part of the time that looking at everything may take when it is not cheap.
 	share = 20
 	// mostMarks bounds the sets of kinds and the queues that are remembered.
@@ -106,8 +110,8 @@ func (m *marks) worth(kinds string, queues []string, now time.Time) bool {
 	return false
 }
 
-// looked notes what a look at everything has found: the lanes of the queues with the highest ids in them before it.
-func (m *marks) looked(kinds string, queues []string, now time.Time, cost time.Duration) {
+// look begins a look at everything: from the beginning of the lanes that were found, and of no others.
+func (m *marks) look(kinds string, queues []string, now time.Time, lines []line) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.kinds) > mostMarks {
@@ -127,7 +131,31 @@ func (m *marks) looked(kinds string, queues []string, now time.Time, cost time.D
 			q = &queueMarks{lanes: map[int32]*laneMark{}}
 			of[queue] = q
 		}
-		q.lookedAt, q.cost = now, cost
+		q.lookedAt = now
+		for rank, l := range q.lanes {
+			if l.low == 0 || l.round != m.round {
+				delete(q.lanes, rank) // nothing is ready there
+			}
+		}
+	}
+	for _, l := range lines {
+		q := of[l.queue]
+		if known := q.lanes[l.rank]; known != nil {
+			known.at = l.mark
+		} else {
+			q.lanes[l.rank] = &laneMark{at: l.mark}
+		}
+	}
+}
+
+// looked notes what a look at everything has cost.
+func (m *marks) looked(kinds string, queues []string, cost time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, queue := range queues {
+		if q := m.kinds[kinds][queue]; q != nil {
+			q.cost, q.before = min(cost, q.before), cost
+		}
 	}
 }
 
@@ -197,6 +225,16 @@ func (m *marks) forget() {
 	for _, of := range m.kinds {
 		for _, q := range of {
 			q.lookedAt = time.Time{}
+		}
+	}
+}
+
+// heed forgets the marks when jobs may be ready that claims have passed over: those of a queue that was paused then, or any.
+func (m *marks) heed(events []driver.Event) {
+	for _, e := range events {
+		if e.Kind == driver.QueueChanged || e.Kind == driver.Resync {
+			m.forget()
+			return
 		}
 	}
 }

@@ -23,6 +23,7 @@ const (
 // processes.
 func (s *Store) tell(w *work) {
 	s.marks.lower(w.lowest)
+	s.marks.heed(w.events.list)
 	if w.unfinished {
 		s.finishLater()
 	}

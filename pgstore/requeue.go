@@ -168,8 +168,6 @@ func (s *Store) PauseQueue(ctx context.Context, queue string, paused bool) error
 	if err := checkStorable("queue name", queue); err != nil {
 		return err
 	}
-	// Claims have passed over the jobs of a queue while it was paused.
-	defer s.marks.forget()
 	return s.do(ctx, func(w *work) error {
 		var n int64
 		var err error

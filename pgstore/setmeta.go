@@ -15,11 +15,14 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 	}
 	lost := false
 	err := s.do(ctx, func(w *work) error {
-		var flags int32
-		var old string
-		found, err := w.one("meta_of", []any{ref.ID, ref.Claim}, &flags, &old)
-		lost = !found
+		// Locked by a statement of its own: one that waits for the lock reads other rows as they were before.
+		locked, err := w.list("lease_lock", ref.ID, ref.Claim)
+		lost = len(locked) == 0
 		if err != nil || lost || len(meta) == 0 {
+			return err
+		}
+		var old string
+		if _, err := w.one("meta_of", []any{ref.ID}, &old); err != nil {
 			return err
 		}
 		merged := decodeMeta([]byte(old))

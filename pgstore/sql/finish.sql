@@ -107,9 +107,10 @@ on conflict (id) do update set output = excluded.output;
 delete from {prefix}outputs where id = $1;
 
 -- name: meta_of
-select l.flags, coalesce(m.meta, j.meta, '')
-from {prefix}lease l join {prefix}jobs j on j.id = l.id left join {prefix}metas m on m.id = l.id
-where l.id = $1 and l.claim = $2 for update of l;
+select coalesce(m.meta, j.meta, '') from {prefix}jobs j left join {prefix}metas m on m.id = j.id where j.id = $1;
+
+-- name: lease_lock
+select id from {prefix}lease where id = $1 and claim = $2 for update;
 
 -- name: meta_put
 insert into {prefix}metas (id, meta) values ($1, $2) on conflict (id) do update set meta = excluded.meta;
