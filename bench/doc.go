@@ -18,7 +18,7 @@
 // noisy, so only ratios of one run mean anything.
 //
 // A drain ends when the last job's end is stored, not when the last handler has run. One that takes longer than a minute is cut
-// (-quick: a second): its speed is that of the jobs that ran, and the table says which part of them that was.
+// (-quick: 0.6 s): its speed is that of the jobs that ran, and the table says which part of them that was.
 //
 // Costs per job: CPU time of the database's backends on this machine (of Redis, of the server), background processes left out; CPU time
 // of this process, handlers and the bench included; bytes of the whole server's write-ahead log, so nobody else may use it

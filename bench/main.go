@@ -168,7 +168,8 @@ func (o *order) sizes() (sizes, int) {
 	}
 	if o.jobs > 0 {
 		part := func(n int) int { return max(int(int64(n)*int64(o.jobs)/int64(z.jobs)), 1) }
-		z.long, z.pinned, z.samples, z.jobs = part(z.long), part(z.pinned), min(max(part(z.samples), 20), z.samples), o.jobs
+		z.long, z.pinned, z.several = part(z.long), part(z.pinned), part(z.several)
+		z.samples, z.jobs = min(max(part(z.samples), 20), z.samples), o.jobs
 	}
 	if o.rounds > 0 {
 		rounds = o.rounds

@@ -30,8 +30,10 @@ type figure struct {
 
 // sizes say how much is measured.
 type sizes struct {
-	// jobs are drained, long of them in the long drain, pinned of them under a pinned horizon.
-	jobs, long, pinned int
+	// jobs are drained, long of them in the long drain, pinned of them under a pinned horizon, several by several processes.
+	jobs, long, pinned, several int
+	// processes work on one queue.
+	processes []int
 	// samples are taken of the pickup.
 	samples int
 	// most is how long a drain may take before it is cut, and single how long jobs are inserted one by one.
@@ -39,8 +41,14 @@ type sizes struct {
 }
 
 var (
-	fullSizes  = sizes{jobs: 50_000, long: 200_000, pinned: 500_000, samples: 500, most: time.Minute, single: 5 * time.Second}
-	quickSizes = sizes{jobs: 10_000, long: 20_000, pinned: 20_000, samples: 40, most: time.Second, single: 200 * time.Millisecond}
+	fullSizes = sizes{
+		jobs: 50_000, long: 200_000, pinned: 500_000, several: 100_000, processes: []int{1, 2, 4},
+		samples: 500, most: time.Minute, single: 5 * time.Second,
+	}
+	quickSizes = sizes{
+		jobs: 10_000, long: 20_000, pinned: 20_000, several: 10_000, processes: []int{1, 4},
+		samples: 25, most: 600 * time.Millisecond, single: 150 * time.Millisecond,
+	}
 )
 
 // bulk is how many jobs one call inserts where that is not what is measured.
@@ -70,10 +78,10 @@ func scenarios(z sizes) []scenario {
 		{name: "shapes", on: func(s system) bool { return s.kiln }},
 	}
 	processes, mixes := &list[len(list)-2], &list[len(list)-1]
-	for _, count := range []int{1, 2, 4} {
+	for _, count := range z.processes {
 		processes.parts = append(processes.parts, scenario{name: fmt.Sprintf("%d", count), figures: speed,
 			measure: func(ctx context.Context, r *round) ([]float64, error) {
-				return r.drainByProcesses(ctx, 2*z.jobs, count, z.most)
+				return r.drainByProcesses(ctx, z.several, count, z.most)
 			}})
 	}
 	for i := range shapes {
