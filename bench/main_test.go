@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var tiny = sizes{jobs: 200, long: 200, pinned: 400, several: 200, processes: []int{1, 2}, samples: 5, most: time.Minute, single: 20 * time.Millisecond}
+var tiny = sizes{jobs: 200, long: 200, pinned: 400, several: 200, processes: []int{1, 2}, samples: 5, most: time.Minute, longest: time.Minute, single: 20 * time.Millisecond}
 
 // reach makes the system's backend ready. The short form needs no servers; the other fails without them.
 func reach(t *testing.T, b backend) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -23,21 +24,22 @@ type inline interface {
 // warmUp samples are not counted: statements are prepared then.
 const warmUp = 5
 
-// pickup takes one sample every 10 ms.
-func (r *round) pickup(ctx context.Context, samples int) ([]float64, error) {
+// pickup takes one sample every 10 ms, for as long as there is time.
+func (r *round) pickup(ctx context.Context, samples int, most time.Duration) (_ []float64, err error) {
 	var once func(context.Context, int64) (time.Duration, error)
-	stop := func() error { return nil }
 	if f, ok := r.inst.(inline); ok {
 		once = f.pickup
 	} else {
-		var err error
+		var stop func() error
 		if once, stop, err = r.handOver(ctx); err != nil {
 			return nil, err
 		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	<-time.After(300 * time.Millisecond) // the system becomes idle
 	var took, commits []float64
 	probe, _ := r.place.(committer)
+	cut := time.Now().Add(most)
 	for i := range warmUp + samples {
 		<-time.After(10 * time.Millisecond)
 		one, err := once(ctx, int64(i))
@@ -45,17 +47,20 @@ func (r *round) pickup(ctx context.Context, samples int) ([]float64, error) {
 			return nil, err
 		}
 		took = append(took, milliseconds(one))
-		if probe == nil {
-			continue
+		if probe != nil {
+			if one, err = probe.commit(ctx); err != nil {
+				return nil, err
+			}
+			commits = append(commits, milliseconds(one))
 		}
-		if one, err = probe.commit(ctx); err != nil {
-			return nil, err
+		if i > warmUp && time.Now().After(cut) {
+			break
 		}
-		commits = append(commits, milliseconds(one))
 	}
 	took, commits = took[warmUp:], commits[min(warmUp, len(commits)):]
+	r.part = float64(len(took)) / float64(samples)
 	p99, commit := quantile(took, 0.99), quantile(commits, 0.99)
-	return []float64{quantile(took, 0.5), p99, quantile(commits, 0.5), commit, p99 / commit}, stop()
+	return []float64{quantile(took, 0.5), p99, quantile(commits, 0.5), commit, p99 / commit}, nil
 }
 
 // handOver lets 10 workers run, and returns what inserts a job and tells when its handler began.

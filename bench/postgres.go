@@ -77,7 +77,7 @@ func (p *postgres) place(ctx context.Context) (place, error) {
 func withDatabase(address, name string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
-		return "", fmt.Errorf("-postgres %q: want a URL such as postgres://postgres@127.0.0.1:5432/postgres", address)
+		return "", errors.New("-postgres: want a URL such as postgres://postgres@127.0.0.1:5432/postgres")
 	}
 	u.Path = "/" + name
 	return u.String(), nil

@@ -96,7 +96,7 @@ func (s *redisServer) answers(ctx context.Context) error {
 func (s *redisServer) client() (*redis.Client, error) {
 	options, err := redis.ParseURL(s.url)
 	if err != nil {
-		return nil, fmt.Errorf("-redis %q: want a URL such as redis://127.0.0.1:6379/9: %w", s.url, err)
+		return nil, fmt.Errorf("-redis: want a URL such as redis://127.0.0.1:6379/9: %w", err)
 	}
 	return redis.NewClient(options), nil
 }
@@ -108,7 +108,7 @@ func (s *redisServer) place(ctx context.Context) (place, error) {
 	}
 	keys, err := client.DBSize(ctx).Result()
 	if err == nil && keys > 0 {
-		err = fmt.Errorf("the Redis database of %s has %d keys: it has to be empty, since rounds empty it", s.url, keys)
+		err = fmt.Errorf("the Redis database that -redis names has %d keys: it has to be empty, since rounds empty it", keys)
 	}
 	if err != nil {
 		client.Close()

@@ -75,7 +75,7 @@ func cut(rounds [][]outcome, part int) string {
 	if least == 1 {
 		return ""
 	}
-	return fmt.Sprintf("   cut, at %.0f %% of the jobs in one round", 100*least)
+	return fmt.Sprintf("   cut, at %.0f %% in one round", 100*least)
 }
 
 // showCosts prints what one job costs, and where the round saw it from its insert to its end, what all of that costs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -53,6 +54,7 @@ func runOne(ctx context.Context, sc scenario, sys system) (o outcome, err error)
 	if err != nil {
 		return o, err
 	}
+	runtime.GC() // what other rounds have left behind is not this one's to collect
 	r := &round{sys: sys, place: place, inst: inst, part: 1}
 	values, err := sc.measure(ctx, r)
 	o = outcome{values: values, cost: r.cost, part: r.part}

@@ -36,18 +36,19 @@ type sizes struct {
 	processes []int
 	// samples are taken of the pickup.
 	samples int
-	// most is how long a drain may take before it is cut, and single how long jobs are inserted one by one.
-	most, single time.Duration
+	// most is how long a drain may take before it is cut, longest the same under a pinned horizon and for the samples of the pickup, and single
+	// how long jobs are inserted one by one.
+	most, longest, single time.Duration
 }
 
 var (
 	fullSizes = sizes{
 		jobs: 50_000, long: 200_000, pinned: 500_000, several: 100_000, processes: []int{1, 2, 4},
-		samples: 500, most: time.Minute, single: 5 * time.Second,
+		samples: 500, most: 20 * time.Second, longest: time.Minute, single: 5 * time.Second,
 	}
 	quickSizes = sizes{
 		jobs: 10_000, long: 20_000, pinned: 20_000, several: 10_000, processes: []int{1, 4},
-		samples: 25, most: 600 * time.Millisecond, single: 150 * time.Millisecond,
+		samples: 25, most: 600 * time.Millisecond, longest: 2 * time.Second, single: 150 * time.Millisecond,
 	}
 )
 
@@ -70,10 +71,10 @@ func scenarios(z sizes) []scenario {
 			return r.together(ctx, z.jobs/2, z.most)
 		}},
 		{name: "pickup", figures: pickupFigures, measure: func(ctx context.Context, r *round) ([]float64, error) {
-			return r.pickup(ctx, z.samples)
+			return r.pickup(ctx, z.samples, z.longest)
 		}},
 		{name: "drain-pinned", figures: pinnedFigures, on: func(s system) bool { return s.on == onPostgres },
-			measure: func(ctx context.Context, r *round) ([]float64, error) { return r.drainPinned(ctx, z.pinned, z.most) }},
+			measure: func(ctx context.Context, r *round) ([]float64, error) { return r.drainPinned(ctx, z.pinned, z.longest) }},
 		{name: "processes", on: func(s system) bool { return s.shared }},
 		{name: "shapes", on: func(s system) bool { return s.kiln }},
 	}
