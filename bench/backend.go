@@ -46,11 +46,6 @@ type committer interface {
 	commit(ctx context.Context) (time.Duration, error)
 }
 
-// pinner is a place where a transaction that stays open keeps dead rows from being removed.
-type pinner interface {
-	pin(ctx context.Context) (release func() error, err error)
-}
-
 // synchronous is the durability of every SQLite database here: 1 is NORMAL, 2 is FULL.
 var synchronous = "1"
 

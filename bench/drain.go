@@ -57,6 +57,18 @@ func (p *progress) tenths() (first, last float64) {
 	return jobs / at(tenth).Seconds(), jobs / (at(whole) - at(whole-tenth)).Seconds()
 }
 
+// fillAndDrain returns how many jobs a second are worked through.
+func (r *round) fillAndDrain(ctx context.Context, n, workers int, pause, most time.Duration) (float64, error) {
+	if err := r.filled(ctx, n); err != nil {
+		return 0, err
+	}
+	p, err := r.drain(ctx, n, workers, pause, most)
+	if err != nil {
+		return 0, err
+	}
+	return p.speed(), nil
+}
+
 // drain works through n jobs that are there, and ends when the last result is stored. After so long it is cut.
 func (r *round) drain(ctx context.Context, n, workers int, pause, most time.Duration) (*progress, error) {
 	return r.countDown(ctx, n, most, func(p *progress) (func() error, error) {
@@ -122,31 +134,6 @@ func (r *round) awaitIdle(ctx context.Context) error {
 		}
 		<-time.After(500 * time.Microsecond)
 	}
-}
-
-// pinnedFigures say whether a drain gets slower while dead rows have to stay.
-var pinnedFigures = []figure{
-	{name: "speed", unit: "jobs/s"}, {name: "first-tenth", unit: "jobs/s"}, {name: "last-tenth", unit: "jobs/s"}, {name: "last-of-first", bare: true},
-}
-
-// drainPinned drains while an idle transaction with a snapshot keeps every dead row in place.
-func (r *round) drainPinned(ctx context.Context, n int, most time.Duration) ([]float64, error) {
-	if err := r.filled(ctx, n); err != nil {
-		return nil, err
-	}
-	release, err := r.place.(pinner).pin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.drain(ctx, n, 100, 0, most)
-	if end := release(); err == nil {
-		err = end
-	}
-	if err != nil {
-		return nil, err
-	}
-	first, last := p.tenths()
-	return []float64{p.speed(), first, last, last / first}, nil
 }
 
 // single inserts up to n jobs one by one from so many goroutines, until enough says that it is enough, and returns how many it inserted.

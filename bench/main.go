@@ -15,7 +15,7 @@ import (
 var systems = []system{
 	kilnMemory,
 	kilnSQLite, floorSQLite, riverSQLiteTuned, riverSQLite,
-	floorPostgres, riverPostgresTuned, riverPostgres,
+	floorPostgres, riverPostgresTuned, riverPostgres, riverPostgresMany,
 	asynqRedis,
 }
 
@@ -185,10 +185,7 @@ func (o *order) measureScenarios(ctx context.Context, out *results, chosen []sys
 		if !matches(sc.name, o.scenarios) || sc.thorough && o.quick && o.scenarios == "" {
 			continue
 		}
-		able := slices.Clone(chosen)
-		if sc.on != nil {
-			able = slices.DeleteFunc(able, func(s system) bool { return !sc.on(s) })
-		}
+		able := slices.DeleteFunc(slices.Clone(chosen), func(s system) bool { return !sc.takes(s) })
 		if len(able) == 0 {
 			continue
 		}

@@ -134,6 +134,11 @@ func (d *database) pin(ctx context.Context) (release func() error, err error) {
 	return func() error { return conn.Close(context.WithoutCancel(ctx)) }, nil
 }
 
+func (d *database) size(ctx context.Context) (bytes int64, err error) {
+	err = d.watch.QueryRow(ctx, "select pg_database_size(current_database())").Scan(&bytes)
+	return bytes, err
+}
+
 func (d *database) remove(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	if d.watch != nil {

@@ -50,7 +50,7 @@ func inUnits(unit string) string {
 
 // spread is a median with its range.
 func spread(name string, v []float64) string {
-	return fmt.Sprintf("%-22s %12s  [%s … %s]", name, number(median(v)), number(slices.Min(v)), number(slices.Max(v)))
+	return fmt.Sprintf("%-26s %12s  [%s … %s]", name, number(median(v)), number(slices.Min(v)), number(slices.Max(v)))
 }
 
 func ratio(f figure, sys system, i int, v []float64, found map[string][][]outcome) string {
@@ -97,7 +97,7 @@ func showCosts(w io.Writer, chosen []system, found map[string][][]outcome) {
 				fmt.Fprintf(w, "  %s (median):\n", of.what)
 				head = false
 			}
-			fmt.Fprintf(w, "    %-20s %s\n", sys.name, line)
+			fmt.Fprintf(w, "    %-24s %s\n", sys.name, line)
 		}
 	}
 }

@@ -24,8 +24,10 @@ import (
 var (
 	riverSQLite        = system{name: "river-sqlite", on: onSQLite, shared: true, slow: true, open: openRiverSQLite(0, 0)}
 	riverSQLiteTuned   = system{name: "river-sqlite-tuned", on: onSQLite, shared: true, open: openRiverSQLite(time.Millisecond, 10*time.Millisecond)}
-	riverPostgres      = system{name: "river-postgres", on: onPostgres, shared: true, slow: true, open: openRiverPostgres(0, 0)}
-	riverPostgresTuned = system{name: "river-postgres-tuned", on: onPostgres, shared: true, open: openRiverPostgres(time.Millisecond, 50*time.Millisecond)}
+	riverPostgres      = system{name: "river-postgres", on: onPostgres, shared: true, slow: true, open: openRiverPostgres(0, 0, false)}
+	riverPostgresTuned = system{name: "river-postgres-tuned", on: onPostgres, shared: true, open: openRiverPostgres(time.Millisecond, 50*time.Millisecond, false)}
+	// riverPostgresMany inserts by River's other call for many jobs, which can handle unique ones.
+	riverPostgresMany = system{name: "river-postgres-insertmany", on: onPostgres, slow: true, inserts: true, open: openRiverPostgres(0, 0, true)}
 )
 
 // sqliteMost is the most jobs that River inserts into SQLite in one call.
@@ -43,6 +45,8 @@ type riverInstance[TTx any] struct {
 	cooldown, poll time.Duration
 	// most is the most jobs that one call inserts.
 	most int
+	// returning says that inserts of many give back the jobs.
+	returning bool
 	// unfinished says whether a job is left.
 	unfinished func(ctx context.Context) (bool, error)
 	shut       func() error
@@ -66,7 +70,7 @@ func openRiverSQLite(cooldown, poll time.Duration) func(context.Context, string)
 	}
 }
 
-func openRiverPostgres(cooldown, poll time.Duration) func(context.Context, string) (instance, error) {
+func openRiverPostgres(cooldown, poll time.Duration, returning bool) func(context.Context, string) (instance, error) {
 	return func(ctx context.Context, url string) (instance, error) {
 		cfg, err := pgxpool.ParseConfig(url)
 		if err != nil {
@@ -78,7 +82,7 @@ func openRiverPostgres(cooldown, poll time.Duration) func(context.Context, strin
 			return nil, err
 		}
 		return openRiver(ctx, &riverInstance[pgx.Tx]{
-			driver: riverpgxv5.New(pool), cooldown: cooldown, poll: poll, most: 1 << 30, shut: func() error { pool.Close(); return nil },
+			driver: riverpgxv5.New(pool), cooldown: cooldown, poll: poll, most: 1 << 30, returning: returning, shut: func() error { pool.Close(); return nil },
 			unfinished: func(ctx context.Context) (left bool, err error) {
 				err = pool.QueryRow(ctx, unfinishedJobs).Scan(&left)
 				return left, err
@@ -118,7 +122,13 @@ func (r *riverInstance[TTx]) insert(ctx context.Context, first int64, n int) err
 		for i := range jobs {
 			jobs[i].Args = newPayload(first + int64(i))
 		}
-		if _, err := r.client.InsertManyFast(ctx, jobs); err != nil {
+		var err error
+		if r.returning {
+			_, err = r.client.InsertMany(ctx, jobs)
+		} else {
+			_, err = r.client.InsertManyFast(ctx, jobs)
+		}
+		if err != nil {
 			return err
 		}
 		n -= part

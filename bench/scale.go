@@ -26,7 +26,7 @@ var cells = []cell{
 	{"foreign", []string{"ready of foreign kinds ahead", "claim p50 ms", "claim p95 ms", "first claim ms"}, isKiln, foreignCell},
 	{"scheduled", []string{"scheduled", "lateness p50 ms", "lateness p99 ms"}, isKiln, scheduledCell},
 	{"limits", []string{"limit", "jobs/s", "of unlimited"}, isKiln, limitsCell},
-	{"payload", []string{"args bytes", "drain jobs/s", "log B per job", "server µs per job"}, func(system) bool { return true }, payloadCell},
+	{"payload", []string{"args bytes", "drain jobs/s", "log B per job", "server µs per job"}, func(s system) bool { return !s.inserts }, payloadCell},
 }
 
 func isKiln(s system) bool { return s.kiln && s.on != onMemory }
@@ -206,15 +206,12 @@ func payloadCell(ctx context.Context, sys system, size int, point func(...any)) 
 		text = textFor(args)
 		err := inPlace(ctx, sys, func(r *round) error {
 			n := min(size/10, 10_000)
-			if err := r.filled(ctx, n); err != nil {
-				return err
-			}
-			p, err := r.drain(ctx, n, 100, 0, time.Minute)
+			perSecond, err := r.fillAndDrain(ctx, n, 100, 0, time.Minute)
 			if err != nil {
 				return err
 			}
 			life := r.filling.plus(*r.cost)
-			point(args, p.speed(), life[logCost], life[serverCost])
+			point(args, perSecond, life[logCost], life[serverCost])
 			return nil
 		})
 		if err != nil {

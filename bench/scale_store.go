@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -38,14 +39,16 @@ func newGraph(out *results, c cell) (*graph, error) {
 func (g *graph) point(sys string, values []any) {
 	line := []string{sys}
 	for _, v := range values {
-		if f, ok := v.(float64); ok {
+		if f, ok := v.(float64); ok && math.IsNaN(f) {
+			line = append(line, "") // there is no server to ask
+		} else if ok {
 			line = append(line, strconv.FormatFloat(f, 'g', 6, 64))
 		} else {
 			line = append(line, fmt.Sprint(v))
 		}
 	}
 	g.rows.Write(line) // Flush reports its error
-	fmt.Fprintf(g.out, "  %-22s %s\n", sys, strings.Join(line[1:], "  "))
+	fmt.Fprintf(g.out, "  %-26s %s\n", sys, strings.Join(line[1:], "  "))
 }
 
 func (g *graph) close() error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,11 +14,18 @@ type scenario struct {
 	figures []figure
 	// on says which systems can do it; nil means all.
 	on func(system) bool
+	// many says that it inserts many jobs a call.
+	many bool
 	// thorough says that -quick leaves it out, unless it is asked for by name.
 	thorough bool
 	// parts, when there are any, are measured instead, each in a place of its own, and compared with the first.
 	parts   []scenario
 	measure func(ctx context.Context, r *round) ([]float64, error)
+}
+
+// takes says whether the scenario measures the system.
+func (sc *scenario) takes(s system) bool {
+	return (sc.on == nil || sc.on(s)) && (sc.many || !s.inserts)
 }
 
 // figure is a number that is measured. Bigger ones are better unless less is.
@@ -62,11 +70,9 @@ func scenarios(z sizes) []scenario {
 	list := []scenario{
 		insertMany(1000, z.jobs*2), insertMany(10_000, max(z.jobs*2, 10_000)),
 		insertOne(1, z, false), insertOne(8, z, false), insertOne(32, z, true),
-		drain("drain", z.jobs, 100, 0, z, false),
-		drain("drain-long", z.long, 100, 0, z, true),
-		drain("drain-1ms-x4", z.jobs*2/5, 4, time.Millisecond, z, true),
-		drain("drain-1ms-x16", z.jobs*2/5, 16, time.Millisecond, z, false),
-		drain("drain-1ms-x64", z.jobs*2/5, 64, time.Millisecond, z, true),
+		drain("drain", z.jobs, z, false),
+		drain("drain-long", z.long, z, true),
+		sleepers(4, z, true), sleepers(16, z, false), sleepers(64, z, true),
 		{name: "insert-and-work", figures: speed, measure: func(ctx context.Context, r *round) ([]float64, error) {
 			return r.together(ctx, z.jobs/2, z.most)
 		}},
@@ -95,7 +101,7 @@ func scenarios(z sizes) []scenario {
 }
 
 func insertMany(call, count int) scenario {
-	return scenario{name: fmt.Sprintf("insert-%d-a-call", call), figures: speed, measure: func(ctx context.Context, r *round) ([]float64, error) {
+	return scenario{name: fmt.Sprintf("insert-%d-a-call", call), figures: speed, many: true, measure: func(ctx context.Context, r *round) ([]float64, error) {
 		return r.rate(ctx, func() (int, error) { return count, r.fill(ctx, count, call) })
 	}}
 }
@@ -110,15 +116,19 @@ func insertOne(clients int, z sizes, thorough bool) scenario {
 		}}
 }
 
-func drain(name string, count, workers int, pause time.Duration, z sizes, thorough bool) scenario {
+func drain(name string, count int, z sizes, thorough bool) scenario {
 	return scenario{name: name, figures: speed, thorough: thorough, measure: func(ctx context.Context, r *round) ([]float64, error) {
-		if err := r.filled(ctx, count); err != nil {
-			return nil, err
-		}
-		p, err := r.drain(ctx, count, workers, pause, z.most)
-		if err != nil {
-			return nil, err
-		}
-		return []float64{p.speed()}, nil
+		perSecond, err := r.fillAndDrain(ctx, count, 100, 0, z.most)
+		return []float64{perSecond}, err
 	}}
+}
+
+// sleepers drains jobs whose handler takes a millisecond. A slot's turn-round is that millisecond and what comes between two jobs.
+func sleepers(workers int, z sizes, thorough bool) scenario {
+	figures := append(slices.Clone(speed), figure{name: "turn-round", unit: "ms", less: true, bare: true})
+	return scenario{name: fmt.Sprintf("drain-1ms-x%d", workers), figures: figures, thorough: thorough,
+		measure: func(ctx context.Context, r *round) ([]float64, error) {
+			perSecond, err := r.fillAndDrain(ctx, z.jobs*2/5, workers, time.Millisecond, z.most)
+			return []float64{perSecond, 1000 * float64(workers) / perSecond}, err
+		}}
 }
