@@ -1,0 +1,308 @@
+package pgstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// Claim implements driver.Worker.
+func (s *Store) Claim(ctx context.Context, q driver.ClaimQuery) ([]driver.Job, error) {
+	if q.Limit <= 0 || len(q.Queues) == 0 {
+		return nil, s.usable(ctx)
+	}
+	c := claim{s: s, queues: dedupe(q.Queues), limit: q.Limit, server: q.Server}
+	if len(q.Kinds) > 0 {
+		c.kinds = distinct(q.Kinds)
+		if len(c.kinds) == 0 {
+			return nil, s.usable(ctx)
+		}
+	}
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	c.key = kindsKey(c.kinds)
+	return c.run(ctx)
+}
+
+// distinct is a sorted copy without repetitions, and without what is not UTF-8, which no job can have.
+func distinct(list []string) []string {
+	out := slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !storable(name) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// dedupe is a copy in the same order without repetitions.
+func dedupe(list []string) []string {
+	var out []string
+	for _, name := range list {
+		if storable(name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// storable reports whether PostgreSQL can keep a text.
+func storable(text string) bool {
+	return utf8.ValidString(text) && !slices.Contains([]byte(text), 0)
+}
+
+// claim is one Claim call.
+type claim struct {
+	s      *Store
+	queues []string
+	kinds  []string
+	key    string
+	limit  int
+	server string
+	jobs   []driver.Job
+}
+
+// run claims from the marks on, and looks at everything when it is time to, or when that was not enough.
+func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
+	lines, stale := c.s.marks.lines(c.key, c.queues, time.Now())
+	defer c.s.marks.left()
+	if !stale {
+		if len(lines) > 0 {
+			if err := c.take(ctx, lines, nil); err != nil {
+				return nil, err
+			}
+		}
+		if len(c.jobs) >= c.limit || !c.s.marks.worth(c.key, c.queues, time.Now()) {
+			return c.jobs, nil
+		}
+	}
+	err := c.look(ctx)
+	if err != nil && len(c.jobs) > 0 {
+		return c.jobs, nil // these are claimed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.jobs, nil
+}
+
+// look claims from the beginning of all lanes.
+func (c *claim) look(ctx context.Context) error {
+	began := time.Now()
+	var lines []line
+	last := map[laneKey]int64{}
+	err := c.s.retried(ctx, func() error {
+		lines = nil
+		return c.s.batched(ctx, func(batch *pgx.Batch) {
+			batch.Queue(c.s.texts.SQL("claim_lanes"), c.queues).Query(func(rows pgx.Rows) error {
+				for rows.Next() {
+					var l laneKey
+					var id *int64
+					if err := rows.Scan(&l.queue, &l.rank, &id); err != nil {
+						return err
+					}
+					if id != nil {
+						lines = append(lines, line{laneKey: l})
+						last[l] = *id
+					}
+				}
+				return rows.Err()
+			})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(slices.Index(c.queues, a.queue), slices.Index(c.queues, b.queue)), cmp.Compare(a.rank, b.rank))
+	})
+	c.s.marks.look(c.key, c.queues, began, lines)
+	if len(lines) > 0 {
+		if err := c.take(ctx, lines, last); err != nil {
+			return err
+		}
+	}
+	c.s.marks.looked(c.key, c.queues, time.Since(began))
+	return nil
+}
+
+// take claims what is left of the limit from some lanes. last, when everything is looked at, has the highest id of each lane.
+func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) error {
+	queues, ranks, marks := make([]string, len(lines)), make([]int32, len(lines)), make([]int64, len(lines))
+	for i, l := range lines {
+		queues[i], ranks[i], marks[i] = l.queue, l.rank, l.mark
+	}
+	want := c.limit - len(c.jobs)
+	first := len(c.jobs)
+	var rd claimReader
+	err := c.s.retried(ctx, func() error {
+		c.jobs = c.jobs[:first]
+		return c.s.batched(ctx, func(batch *pgx.Batch) {
+			batch.Queue(c.s.texts.SQL("claim"), c.s.clockMicros(), queues, ranks, marks, c.kinds, int64(want), c.server).Query(func(rows pgx.Rows) error {
+				var err error
+				c.jobs, err = rd.read(rows, c.jobs)
+				return err
+			})
+		})
+	})
+	if err != nil {
+		c.jobs = c.jobs[:first]
+		return err
+	}
+	taken := c.jobs[first:]
+	c.order(taken)
+	reached := map[laneKey]int64{}
+	for i := range taken {
+		j := &taken[i]
+		lane := laneKey{j.Queue, -int32(j.Priority)}
+		reached[lane] = max(reached[lane], j.ID)
+	}
+	short := len(taken) < want
+	for i, l := range lines {
+		at, any := reached[l.laneKey]
+		// A lane that others follow, or that all were not enough for, has no more.
+		exhausted := short || i < c.lastLane(lines, reached)
+		if exhausted && last != nil {
+			at, any = max(at, last[l.laneKey]), true
+		}
+		if any {
+			c.s.marks.reached(c.key, l.laneKey, at, last != nil)
+		}
+	}
+	return nil
+}
+
+// lastLane is the place of the last lane that something was taken from.
+func (c *claim) lastLane(lines []line, reached map[laneKey]int64) int {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if _, ok := reached[lines[i].laneKey]; ok {
+			return i
+		}
+	}
+	return 0
+}
+
+// order sorts jobs as they were taken: rows that a delete returns have no order.
+func (c *claim) order(jobs []driver.Job) {
+	if slices.IsSortedFunc(jobs, c.compare) {
+		return
+	}
+	slices.SortFunc(jobs, c.compare)
+}
+
+func (c *claim) compare(a, b driver.Job) int {
+	if a.Queue != b.Queue {
+		return cmp.Compare(slices.Index(c.queues, a.Queue), slices.Index(c.queues, b.Queue))
+	}
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
+}
+
+// retried makes a transaction again as long as somebody else is in its way.
+func (s *Store) retried(ctx context.Context, fn func() error) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		err := fn()
+		if err == nil || !retriable(err) || !pause(ctx, wait) {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// claimReader reads the rows of a claim. Names that repeat from row to row are kept once.
+type claimReader struct {
+	args        packer
+	queue, kind string
+	limitKey    string
+	now         time.Time
+	at          int64
+}
+
+func (c *claimReader) read(rows pgx.Rows, jobs []driver.Job) ([]driver.Job, error) {
+	var id, runAt, at, createdAt, timeout int64
+	var flags, claim, attempt, most int32
+	var rank int32
+	var queue, kind, args, limitKey, recurring, title, tags, meta rawBytes
+	var batch *int64
+	var parents []int64
+	for rows.Next() {
+		err := rows.Scan(&id, &runAt, &flags, &claim, &attempt, &rank, &queue, &kind, &at, &createdAt, &timeout, &most, &args,
+			&batch, &limitKey, &recurring, &parents, &title, &tags, &meta)
+		if err != nil {
+			return jobs, err
+		}
+		if at != c.at {
+			c.at, c.now = at, storekit.Instant(at)
+		}
+		job := driver.Job{
+			Ref:  driver.Ref{ID: id, Claim: claim},
+			Kind: repeated(&c.kind, kind), Queue: repeated(&c.queue, queue), Priority: int16(-rank),
+			Attempt: int(attempt), MaxAttempts: int(most), Timeout: storekit.MillisTimeout(timeout),
+			RunAt: storekit.Instant(runAt), CreatedAt: storekit.Instant(createdAt), AttemptedAt: c.now,
+			LimitKey: repeated(&c.limitKey, limitKey), Args: c.args.keep(args),
+			RecurringID: string(recurring), Title: string(title), Tags: decodeTags(tags), Meta: decodeMeta(meta),
+		}
+		if batch != nil {
+			job.BatchID = *batch
+		}
+		if len(parents) > 0 {
+			job.Parents, parents = parents, nil
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs, rows.Err()
+}
+
+// repeated is the text in b, the same string as before when it has not changed.
+func repeated(before *string, b []byte) string {
+	if *before != string(b) {
+		*before = string(b)
+	}
+	return *before
+}
+
+// rawBytes is a column as it came, valid until the next row. Null is nil.
+type rawBytes []byte
+
+// ScanBytes implements pgtype.BytesScanner.
+func (r *rawBytes) ScanBytes(b []byte) error {
+	*r = b
+	return nil
+}
+
+// packer copies small values into blocks that they share, so that a job costs no allocation for its args. Blocks are small,
+// since one that is in use keeps all of it.
+type packer struct{ block []byte }
+
+const packedBlock = 16 << 10
+
+func (p *packer) keep(b []byte) []byte {
+	if len(b) > packedBlock/4 {
+		return slices.Clone(b)
+	}
+	if len(p.block)+len(b) > cap(p.block) {
+		p.block = make([]byte, 0, packedBlock)
+	}
+	at := len(p.block)
+	p.block = append(p.block, b...)
+	return p.block[at:len(p.block):len(p.block)]
+}
+
+// A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.
+
+func decodeTags(b []byte) (tags []string) {
+	if len(b) > 0 {
+		_ = json.Unmarshal(b, &tags)
+	}
+	return tags
+}
+
+func decodeMeta(b []byte) (meta map[string]string) {
+	if len(b) > 0 {
+		_ = json.Unmarshal(b, &meta)
+	}
+	return meta
+}

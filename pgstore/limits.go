@@ -1,0 +1,163 @@
+package pgstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// shift is what a call changes in the counters of a limit key, active and reserved.
+type shift struct{ active, reserved int64 }
+
+// keyTouched notes that the waiting jobs of a key have to be looked at when the call ends: jobs have come to it, its rule is new, or a
+// slot is free.
+func (w *work) keyTouched(key string) { w.shiftKey(key, shift{}) }
+
+func (w *work) shiftKey(key string, by shift) {
+	if w.limits == nil {
+		w.limits = map[string]shift{}
+	}
+	sum := w.limits[key]
+	w.limits[key] = shift{sum.active + by.active, sum.reserved + by.reserved}
+}
+
+// slotFreed notes that a job with a limit key has left enqueued or processing, or given up its reserved start.
+func (w *work) slotFreed(l *located) {
+	switch {
+	case l.flags&flagLimit == 0:
+	case l.state == driver.Enqueued, l.state == driver.Processing:
+		w.shiftKey(l.limitKey, shift{active: -1})
+	case l.state == driver.Scheduled && l.flags&flagGranted != 0:
+		w.shiftKey(l.limitKey, shift{reserved: -1})
+	}
+}
+
+// limited is what a draft with a limit key brings.
+type limited struct {
+	key  string
+	rule storekit.Rule
+}
+
+func draftLimit(p *driver.InsertParams) *limited {
+	if p.LimitKey == "" {
+		return nil
+	}
+	return &limited{p.LimitKey, storekit.RuleOf(p)}
+}
+
+// setRules writes the rules that new jobs bring, the last one of each key.
+func (w *work) setRules(drafts []draft) error {
+	rules := map[string]storekit.Rule{}
+	for i := range drafts {
+		if d := &drafts[i]; d.limited != nil && !d.duplicate() {
+			rules[d.limited.key] = d.limited.rule
+		}
+	}
+	if len(rules) == 0 {
+		return nil
+	}
+	if w.foreign {
+		maps.Copy(w.arrivals.ruled(), rules)
+		return nil
+	}
+	return w.writeRules(rules)
+}
+
+// writeRules writes rules of limit keys, whose rows are locked from then on, and touches the keys.
+func (w *work) writeRules(rules map[string]storekit.Rule) error {
+	keys := slices.Sorted(maps.Keys(rules))
+	n := len(keys)
+	most, rate, burst, per := make([]int32, n), make([]int32, n), make([]int32, n), make([]int64, n)
+	for i, key := range keys {
+		r := rules[key]
+		most[i], rate[i], burst[i], per[i] = int32(r.Max), int32(r.Rate), int32(r.Burst), int64(r.Per)
+		w.keyTouched(key)
+	}
+	return w.exec("limits_rule", keys, most, rate, per, burst)
+}
+
+// lockKeys locks the rows of limit keys, in an order that is the same for everybody: whoever brings jobs to a key or frees a slot of
+// it and whoever admits must not miss each other.
+func (w *work) lockKeys(keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	return w.exec("limits_lock", keys)
+}
+
+// admitTouched admits what has room now under the limit keys that the call touched.
+func (w *work) admitTouched() error {
+	if len(w.limits) == 0 {
+		return nil
+	}
+	a := admission{work: w, keys: slices.Sorted(maps.Keys(w.limits)), shifts: w.limits, known: w.known}
+	w.limits, w.known = nil, nil
+	return a.run()
+}
+
+// touchMarked touches up to limit keys that are marked.
+func (w *work) touchMarked(limit int) error {
+	return w.each("limits_marked", []any{int64(limit)}, func(rows rows) error {
+		var key string
+		err := rows.Scan(&key)
+		w.keyTouched(key)
+		return err
+	})
+}
+
+// freeSlots notes that jobs have left processing. The slots of keys without waiting jobs, for which nothing else is to be done, are
+// given back at once.
+func (w *work) freeSlots(ids []int64) error {
+	keys, err := w.keysOf(ids)
+	if err != nil {
+		return err
+	}
+	slices.Sort(keys)
+	if err := w.lockKeys(keys); err != nil {
+		return err
+	}
+	if w.known == nil {
+		w.known = map[string]waitingKey{}
+	}
+	wanted := 0
+	err = w.each("limits_wanted", []any{ids}, func(rows rows) error {
+		var key string
+		var n int
+		var k waitingKey
+		err := rows.Scan(&key, &n, &k.Max, &k.Active, &k.more)
+		w.known[key] = k
+		w.shiftKey(key, shift{active: -int64(n)})
+		wanted += n
+		return err
+	})
+	if err != nil || wanted == len(ids) {
+		return err
+	}
+	return w.exec("limits_free", ids)
+}
+
+// keysOf lists the limit keys of jobs, each once.
+func (w *work) keysOf(ids []int64) ([]string, error) { return w.names("limits_of", ids) }
+
+// Limits implements driver.LimitReader.
+func (s *Store) Limits(ctx context.Context, after string, limit int) ([]driver.LimitInfo, error) {
+	if !storable(after) {
+		return nil, s.usable(ctx) // no key is behind what no key can be
+	}
+	var infos []driver.LimitInfo
+	err := s.read(ctx, func(r *reader) error {
+		infos = nil
+		return r.each("limits_list", []any{after, int64(storekit.OrDefault(limit, 100))}, func(rows rows) error {
+			var i driver.LimitInfo
+			var clocks storekit.Clocks
+			err := rows.Scan(&i.Key, &i.Max, &i.Rate, &i.Per, &i.Burst, &i.Active, &i.Reserved, &clocks.TAT, &i.Throttled)
+			i.NextStart = storekit.Rule{Max: i.Max, Rate: i.Rate, Per: i.Per, Burst: i.Burst}.NextStart(clocks, r.now)
+			infos = append(infos, i)
+			return err
+		})
+	})
+	return infos, err
+}

@@ -1,0 +1,283 @@
+package pgstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// budget is how many candidates a page walks over when a filter has no index. A page that comes back short, or empty, then
+// still has a Next, and the walk goes on from there.
+const budget = 10_000
+
+// Jobs implements driver.Inspector. Index reads are: every state by itself; queue for scheduled, throttled, awaiting,
+// enqueued and failed; kind for failed; retries. Every other filter walks at most 10,000 jobs per page.
+func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
+	if err := storekit.CheckQuery(q); err != nil {
+		return driver.Page{}, err
+	}
+	cursor, resumed, err := storekit.ParseCursor(q.Cursor)
+	if err != nil {
+		return driver.Page{}, err
+	}
+	if !storable(q.Queue) || !storable(q.Kind) || !storable(q.Tag) {
+		return driver.Page{}, s.usable(ctx) // no job has it
+	}
+	var page driver.Page
+	err = s.snapshot(ctx, func(r *reader) error {
+		b := newPage(q, s.schema)
+		if resumed {
+			b.cursor = &cursor
+		}
+		var queues []string
+		if q.State == driver.Enqueued && q.Queue == "" {
+			if queues, err = r.names("ready_queues"); err != nil || len(queues) == 0 {
+				return err
+			}
+		}
+		b.build(queues)
+		page, err = b.read(r)
+		return err
+	})
+	if err != nil {
+		return driver.Page{}, err
+	}
+	return page, nil
+}
+
+// pageBuilder writes the query for one page: candidates in the order of the state from an index, cut at the budget, joined
+// with their payloads and filtered.
+type pageBuilder struct {
+	query  driver.JobQuery
+	limit  int
+	prefix string
+	cursor *storekit.Cursor
+	place  listing
+
+	args []any
+	// candidates is the query for the candidates, which has the first walkArgs parameters.
+	candidates string
+	walkArgs   int
+	// ofJob are the conditions on a candidate's payload, ofState on its state, that no index of the state has.
+	ofJob, ofState []string
+}
+
+func newPage(q driver.JobQuery, schema string) *pageBuilder {
+	return &pageBuilder{query: q, limit: storekit.PageLimit(q.Limit), prefix: quoted(schema), place: listings[q.State]}
+}
+
+// listing describes the table of a state: its order, and the filters that its indexes have.
+type listing struct {
+	table, value, order     string
+	queue, kind, retries    bool
+	finished, cancel, pends bool
+	state                   int64
+}
+
+var listings = map[driver.State]listing{
+	driver.Awaiting:   {table: "awaiting", order: "desc", queue: true, pends: true},
+	driver.Scheduled:  {table: "scheduled", value: "run_at", order: "asc", queue: true, retries: true},
+	driver.Throttled:  {table: "throttled", value: "rank", order: "asc", queue: true},
+	driver.Enqueued:   {table: "ready", value: "rank", order: "asc", queue: true},
+	driver.Processing: {table: "lease", order: "desc", cancel: true},
+	driver.Failed:     {table: "failed", value: "finished_at", order: "desc", queue: true, kind: true, finished: true},
+	driver.Succeeded:  {table: "done", value: "finished_at", order: "desc", finished: true, state: doneSucceeded},
+	driver.Deleted:    {table: "done", value: "finished_at", order: "desc", finished: true, state: doneDeleted},
+}
+
+// arg adds a parameter and returns its place in the text.
+func (b *pageBuilder) arg(value any, kind string) string {
+	b.args = append(b.args, value)
+	return fmt.Sprintf("$%d::%s", len(b.args), kind)
+}
+
+// build writes the query. queues are those of the enqueued jobs, when all of them are meant.
+func (b *pageBuilder) build(queues []string) {
+	q, p := &b.query, &b.place
+	byQueue := q.Queue != "" && p.queue
+	byKind := q.Kind != "" && p.kind && !byQueue
+	byRetries := q.Retries && p.retries && !byQueue
+	walks := q.Queue != "" && !byQueue || q.Kind != "" && !byKind || q.BatchID != 0 || q.Retries && p.retries && !byRetries || q.Tag != ""
+
+	var where []string
+	if p.state != 0 {
+		where = append(where, "state = "+b.arg(p.state, "smallint"))
+	}
+	if byKind {
+		where = append(where, "kind = "+b.arg(q.Kind, "text"))
+	}
+	if byRetries {
+		where = append(where, "attempt > 0")
+	}
+	if byQueue {
+		queues = []string{q.Queue}
+	}
+	where = append(where, b.behindCursor()...)
+	b.buildCandidates(where, queues, walks)
+	b.walkArgs = len(b.args)
+
+	if q.Queue != "" && !byQueue {
+		b.ofJob = append(b.ofJob, "j.queue = "+b.arg(q.Queue, "text"))
+	}
+	if q.Kind != "" && !byKind {
+		b.ofJob = append(b.ofJob, "j.kind = "+b.arg(q.Kind, "text"))
+	}
+	if q.BatchID != 0 {
+		b.ofJob = append(b.ofJob, "j.batch_id = "+b.arg(q.BatchID, "bigint"))
+	}
+	if q.Tag != "" {
+		b.ofJob = append(b.ofJob, "j.tags::jsonb ? "+b.arg(q.Tag, "text"))
+	}
+	if q.Retries && p.retries && !byRetries {
+		b.ofState = append(b.ofState, "c.attempt > 0")
+	}
+}
+
+// behindCursor is the condition that a row comes after the cursor.
+func (b *pageBuilder) behindCursor() []string {
+	if b.cursor == nil {
+		return nil
+	}
+	beyond := ">"
+	if b.place.order == "desc" {
+		beyond = "<"
+	}
+	if b.place.value == "" {
+		return []string{fmt.Sprintf("id %s %s", beyond, b.arg(b.cursor.ID, "bigint"))}
+	}
+	// As bigint: a cursor may hold what the column cannot.
+	return []string{fmt.Sprintf("(%s, id) %s (%s, %s)", b.place.value, beyond, b.arg(b.cursor.Value, "bigint"), b.arg(b.cursor.ID, "bigint"))}
+}
+
+// buildCandidates reads the table of a state in its order. Where that is an order inside of each queue, the queues are merged, which
+// reads no more of each than is needed.
+func (b *pageBuilder) buildCandidates(where, queues []string, walks bool) {
+	most := b.limit + 1
+	if walks {
+		most = budget
+	}
+	limit := b.arg(int64(most), "bigint")
+	var parts []string
+	for _, queue := range queues {
+		parts = append(parts, b.part(append(where[:len(where):len(where)], "queue = "+b.arg(queue, "text"))))
+	}
+	if len(parts) == 0 {
+		parts = []string{b.part(where)}
+	}
+	b.candidates = "select * from (" + strings.Join(parts, "\n    union all ") + ") u\n    order by " + b.order("") + " limit " + limit
+}
+
+// part is the query for the rows of a state that meet conditions.
+func (b *pageBuilder) part(where []string) string {
+	text := "select " + b.columns() + " from " + b.prefix + b.place.table
+	if len(where) > 0 {
+		text += " where " + strings.Join(where, " and ")
+	}
+	return text
+}
+
+// columns are those that every kind of candidate has.
+func (b *pageBuilder) columns() string {
+	p := &b.place
+	pick := func(has bool, column, otherwise string) string {
+		if has {
+			return column
+		}
+		return otherwise + " as " + column
+	}
+	columns := []string{"id", "flags", "run_at", pick(p.finished, "finished_at", "0::bigint"), pick(p.cancel, "cancel", "false"), pick(p.pends, "pending", "0")}
+	for _, c := range []struct{ column, otherwise string }{
+		{"claim", "0"}, {"attempt", "0"}, {"attempted_at", "null::bigint"}, {"server", "null::text"},
+	} {
+		columns = append(columns, pick(!p.pends, c.column, c.otherwise))
+	}
+	if p.value == "rank" {
+		columns = append(columns, "rank")
+	}
+	return strings.Join(columns, ", ")
+}
+
+// order is that of the state. alias stands before the columns.
+func (b *pageBuilder) order(alias string) string {
+	if b.place.value == "" {
+		return alias + "id " + b.place.order
+	}
+	return alias + b.place.value + " " + b.place.order + ", " + alias + "id " + b.place.order
+}
+
+// value is the column of the cursor's value.
+func (b *pageBuilder) value(alias string) string {
+	if b.place.value == "" {
+		return "0::bigint"
+	}
+	return alias + b.place.value + "::bigint"
+}
+
+// text is the query for the page. Payloads are read by key whatever the planner thinks of the tables, in the order of the candidates,
+// and no more of them than the page needs.
+func (b *pageBuilder) text(limit string) string {
+	ofJob, ofState := "", ""
+	if len(b.ofJob) > 0 {
+		ofJob = " and " + strings.Join(b.ofJob, " and ")
+	}
+	if len(b.ofState) > 0 {
+		ofState = "\nwhere " + strings.Join(b.ofState, " and ")
+	}
+	return strings.ReplaceAll(`select j.id, j.queue, j.kind, j.priority, j.max_attempts, j.timeout, j.created_at, coalesce(j.batch_id, 0),
+    coalesce(j.after_batch, 0), coalesce(j.limit_key, ''), coalesce(j.recurring_id, ''), j.parents, coalesce(j.title, ''),
+    coalesce(j.tags, ''), coalesce((select m.meta from {prefix}metas m where m.id = j.id), j.meta, ''), j.args,
+    coalesce((select p.progress from {prefix}progress p where p.id = j.id), 0),
+    c.claim, c.attempt, c.run_at, coalesce(c.attempted_at, 0), coalesce(c.server, ''), c.finished_at, c.cancel, c.pending, `+b.value("c.")+`
+from (
+    `+b.candidates+`
+) c cross join lateral (
+    select * from {prefix}jobs j where j.id = c.id`+ofJob+` offset 0
+) j`+ofState+`
+order by `+b.order("c.")+` limit `+limit, storekit.PrefixMark, b.prefix)
+}
+
+func (b *pageBuilder) read(r *reader) (driver.Page, error) {
+	var page driver.Page
+	var last storekit.Cursor
+	more := false
+	text := b.text(b.arg(int64(b.limit+1), "bigint"))
+	err := r.eachText("page", text, b.args, func(rows rows) error {
+		rec := driver.Record{State: b.query.State}
+		var value int64
+		if err := scanRecord(rows, &rec, &value); err != nil {
+			return err
+		}
+		if more = len(page.Records) == b.limit; more {
+			return nil
+		}
+		last = storekit.Cursor{Value: value, ID: rec.ID}
+		page.Records = append(page.Records, rec)
+		return nil
+	})
+	if err != nil {
+		return page, err
+	}
+	if !more && b.walks() {
+		last, more, err = b.walked(r)
+	}
+	if more {
+		page.Next = last.String()
+	}
+	return page, err
+}
+
+func (b *pageBuilder) walks() bool { return len(b.ofJob)+len(b.ofState) > 0 }
+
+// walked finds the last candidate of a walk that used up its budget.
+func (b *pageBuilder) walked(r *reader) (c storekit.Cursor, full bool, err error) {
+	args := append([]any(nil), b.args[:b.walkArgs]...)
+	text := fmt.Sprintf("select %s, id from (%s) c order by %s offset $%d::bigint limit 1", b.value(""), b.candidates, b.order(""), len(args)+1)
+	err = r.eachText("page end", text, append(args, int64(budget-1)), func(rows rows) error {
+		full = true
+		return rows.Scan(&c.Value, &c.ID)
+	})
+	return c, full, err
+}

@@ -1,0 +1,103 @@
+package pgstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
+)
+
+// foldAtMost is how many rows of statistics one promotion folds.
+const foldAtMost = 10_000
+
+// Promote implements driver.Coordinator. Deadlines come first, so that a job that must not start is never shown as ready.
+func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error) {
+	limit = storekit.AtLeastOne(limit)
+	var p driver.Promoted
+	err := s.do(ctx, func(w *work) error {
+		p = driver.Promoted{}
+		w.gained = map[string]bool{}
+		defer func() { w.gained = nil }()
+		for _, step := range []func() error{
+			func() error { return w.exec("counts_fold", foldAtMost) },
+			func() error { _, err := w.takeIn(); return err },
+			func() error { return w.endLate(limit) },
+			func() error { return w.promote(limit, &p) },
+			func() error { return w.touchMarked(limit) },
+			w.conclude,
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		p.Queues = slices.Sorted(maps.Keys(w.gained))
+		var err error
+		p.Next, err = w.untilNext()
+		return err
+	})
+	if err != nil {
+		return driver.Promoted{}, err
+	}
+	return p, nil
+}
+
+// endLate deletes waiting jobs whose deadline has come.
+func (w *work) endLate(limit int) error {
+	ids, err := w.list("deadlines_passed", w.nowAt, int64(limit))
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	late, err := w.locateAll(ids)
+	if err != nil {
+		return err
+	}
+	if len(late) != len(ids) || slices.ContainsFunc(late, func(l located) bool { return !waits(l.state) }) {
+		return errMoved // claimed or deleted this moment, and its deadline with it
+	}
+	return w.endAll(late, driver.Entry{Reason: "deadline"})
+}
+
+// promote moves due jobs, by one statement. The keys of limited ones are looked at when the call ends.
+func (w *work) promote(limit int, p *driver.Promoted) error {
+	return w.each("promote", []any{w.nowAt, int64(limit)}, func(rows rows) error {
+		var id, batch int64
+		var rank, flags int32
+		var queue, key string
+		if err := rows.Scan(&id, &rank, &flags, &queue, &batch, &key); err != nil {
+			return err
+		}
+		p.Count++
+		to := driver.Enqueued
+		if flags&flagLimit != 0 {
+			to = driver.Throttled
+			by := shift{}
+			if flags&flagGranted != 0 {
+				by.reserved = -1
+			}
+			w.shiftKey(key, by)
+		} else {
+			w.ready(queue, rank, id)
+		}
+		w.memberMoved(batch, driver.Scheduled, to, 1)
+		return nil
+	})
+}
+
+// untilNext is the time until Promote has work again, 0 when nothing is planned.
+func (w *work) untilNext() (time.Duration, error) {
+	var at *int64
+	found, err := w.one("promote_next", nil, &at)
+	if err != nil || !found || at == nil {
+		return 0, err
+	}
+	if left := storekit.Instant(*at).Sub(w.now); left > 0 {
+		return left, nil
+	}
+	return 100 * time.Microsecond, nil // due ones remain
+}

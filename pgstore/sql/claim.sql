@@ -1,0 +1,43 @@
+-- A claim takes the first ready jobs of some lanes, each a queue and a rank, in order. It never walks over what this process has
+-- taken before: every lane begins behind its mark. Measured on 200,000 jobs beside an idle transaction that keeps every deleted row in
+-- the index, the last claims cost what the first did; from the lowest id on, they cost 64 microseconds per job instead of 6.
+
+-- name: claim_lanes
+-- The ranks that queues have ready jobs of, one index seek each, and the highest id of each rank.
+select q.queue, l.rank, (select r.id from {prefix}ready r where r.queue = q.queue and r.rank = l.rank order by r.id desc limit 1)
+from unnest($1::text[]) q (queue) cross join lateral (
+    with recursive ranks (rank) as (
+        (select r.rank from {prefix}ready r where r.queue = q.queue order by r.rank limit 1)
+        union all
+        select (select r.rank from {prefix}ready r where r.queue = q.queue and r.rank > ranks.rank order by r.rank limit 1)
+        from ranks where ranks.rank is not null
+    )
+    select rank from ranks where rank is not null
+) l;
+
+-- name: claim
+-- Rows are locked lane by lane, no more than are taken, and deleted by their place, which keeps its cost with every plan: the
+-- textbook form, a join with the rows to delete, was three times dearer when the planner chose freely.
+with n as (
+    select coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as at
+), c as materialized (
+    select t.place from unnest($2::text[], $3::integer[], $4::bigint[]) l (queue, rank, mark) cross join lateral (
+        select r.ctid as place from {prefix}ready r
+        where r.queue = l.queue and r.rank = l.rank and r.id > l.mark and ($5::text[] is null or r.kind = any($5::text[]))
+            and not exists (select 1 from {prefix}queues p where p.name = l.queue)
+        order by r.id limit $6 for update of r skip locked
+    ) t limit $6
+), x as (
+    delete from {prefix}ready where ctid = any(array(select place from c))
+    returning id, run_at, flags, claim, attempt, rank, queue, kind
+), s as (
+    insert into {prefix}lease (id, run_at, attempted_at, flags, claim, attempt, server)
+    select x.id, x.run_at, n.at, x.flags, x.claim + 1, x.attempt + 1, $7 from x, n
+), d as (
+    delete from {prefix}deadlines d using x, {prefix}jobs j
+    where x.flags & 32 <> 0 and j.id = x.id and d.deadline = j.deadline and d.id = j.id
+)
+select x.id, x.run_at, x.flags, x.claim + 1, x.attempt + 1, x.rank, x.queue, x.kind, n.at, j.created_at, j.timeout, j.max_attempts, j.args,
+    j.batch_id, j.limit_key, j.recurring_id, j.parents, j.title, j.tags,
+    case when x.flags & 64 <> 0 then coalesce((select m.meta from {prefix}metas m where m.id = x.id), j.meta) else j.meta end
+from x cross join n join {prefix}jobs j on j.id = x.id;

@@ -1,0 +1,31 @@
+-- name: promote
+-- Due jobs move by one statement: to ready, or to throttled when they have a limit key.
+with x as (
+    delete from {prefix}scheduled where ctid = any(array(
+        select ctid from {prefix}scheduled where run_at <= $1 order by run_at, id limit $2 for update skip locked))
+    returning id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server
+), r as (
+    insert into {prefix}ready (id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server)
+    select id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server from x where flags & 2 = 0
+), t as (
+    insert into {prefix}throttled (id, run_at, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server)
+    select x.id, x.run_at, x.attempted_at, x.flags, x.claim, x.attempt, x.rank, j.limit_key, x.queue, x.kind, x.server
+    from x join {prefix}jobs j on j.id = x.id where x.flags & 2 <> 0
+)
+select x.id, x.rank, x.flags, x.queue,
+    case when x.flags & 16 <> 0 then (select coalesce(j.batch_id, 0) from {prefix}jobs j where j.id = x.id) else 0 end,
+    case when x.flags & 2 <> 0 then (select j.limit_key from {prefix}jobs j where j.id = x.id) else '' end
+from x;
+
+-- name: promote_next
+-- Marked keys, and what transactions of applications have left, are work for the next Promote, as if it had been due since 1970.
+select least(
+    (select run_at from {prefix}scheduled order by run_at, id limit 1),
+    (select deadline from {prefix}deadlines order by deadline, id limit 1),
+    (select 1::bigint from {prefix}limits where marked limit 1),
+    (select 1::bigint from {prefix}arrivals limit 1),
+    (select 1::bigint from {prefix}tallies limit 1)
+);
+
+-- name: deadlines_passed
+select id from {prefix}deadlines where deadline <= $1 order by deadline, id limit $2;

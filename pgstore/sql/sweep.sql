@@ -1,0 +1,18 @@
+-- name: sweep_keys
+-- Limit keys with the number of jobs that name them, up to a bound.
+select l.limit_key, (select count(*) from (
+    select 1 from {prefix}jobs j where j.limit_key = l.limit_key and j.limit_key <> '' limit $3) c)
+from {prefix}limits l where l.limit_key > $1 order by l.limit_key limit $2;
+
+-- name: sweep_count
+-- Of the given keys those whose counters are wrong, and by how much.
+select c.limit_key, c.active - l.active, c.reserved - l.reserved from (
+    select e.key as limit_key, count(r.id) + count(x.id) as active, count(s.id) as reserved
+    from unnest($1::text[]) e (key)
+    left join {prefix}jobs j on j.limit_key = e.key and j.limit_key <> ''
+    left join {prefix}ready r on r.queue = j.queue and r.rank = -j.priority::integer and r.id = j.id
+    left join {prefix}lease x on x.id = j.id
+    left join {prefix}scheduled s on s.id = j.id and s.flags & $2 <> 0
+    group by e.key
+) c join {prefix}limits l on l.limit_key = c.limit_key
+where c.active <> l.active or c.reserved <> l.reserved;
