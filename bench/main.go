@@ -15,7 +15,7 @@ import (
 var systems = []system{
 	kilnMemory,
 	kilnSQLite, floorSQLite, riverSQLiteTuned, riverSQLite,
-	floorPostgres, riverPostgresTuned, riverPostgres, riverPostgresMany,
+	kilnPostgres, floorPostgres, riverPostgresTuned, riverPostgres, riverPostgresMany,
 	asynqRedis,
 }
 
