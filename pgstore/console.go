@@ -100,10 +100,23 @@ func (w *work) consoles(writes []driver.ConsoleWrite) (held []console, err error
 	for i, ref := range refs {
 		ids[i], claims[i] = ref.ID, ref.Claim
 	}
-	err = w.each("console_read", []any{ids, claims}, func(rows rows) error {
+	err = w.each("console_hold", []any{ids, claims}, func(rows rows) error {
 		var c console
-		err := rows.Scan(&c.ref.ID, &c.ref.Claim, &c.attempt, &c.progress, &c.lastSeq)
+		err := rows.Scan(&c.ref.ID, &c.ref.Claim, &c.attempt)
 		held = append(held, c)
+		return err
+	})
+	if err != nil || len(held) == 0 {
+		return nil, err
+	}
+	err = w.each("console_read", []any{ids}, func(rows rows) error {
+		var at console
+		err := rows.Scan(&at.ref.ID, &at.progress, &at.lastSeq)
+		for i := range held {
+			if held[i].ref.ID == at.ref.ID {
+				held[i].progress, held[i].lastSeq = at.progress, at.lastSeq
+			}
+		}
 		return err
 	})
 	return held, err

@@ -26,6 +26,9 @@ const (
 // errMoved says that a job was no more where it had been read a moment before, so that the transaction has to be made again.
 var errMoved = errors.New("pgstore: a row has changed meanwhile")
 
+// errFailed is the answer to the commit of a transaction in which a statement had failed.
+var errFailed = errors.New("pgstore: commit: a statement of the transaction had failed, so it was rolled back")
+
 // errClosed is what calls get after Close.
 var errClosed = errors.New("pgstore: the store is closed")
 

@@ -27,11 +27,7 @@ type listener struct {
 }
 
 func newListener(s *Store, config *pgx.ConnConfig) *listener {
-	if config.RuntimeParams == nil {
-		config.RuntimeParams = map[string]string{}
-	}
-	config.RuntimeParams["application_name"] = "kiln"
-	config.Tracer = nil
+	introduce(config)
 	l := &listener{s: s, config: config, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
 	go l.loop()
 	return l

@@ -121,13 +121,24 @@ func ownPool(ctx context.Context, pool *pgxpool.Pool, c *config) (*pgxpool.Pool,
 	settings.BeforeConnect, settings.AfterConnect, settings.BeforeAcquire, settings.AfterRelease = pool.Config().BeforeConnect, nil, nil, nil
 	settings.PrepareConn, settings.BeforeClose = nil, nil
 	settings.ConnConfig.DefaultQueryExecMode = c.execMode
-	settings.ConnConfig.RuntimeParams["application_name"] = "kiln"
-	settings.ConnConfig.Tracer = nil
+	introduce(settings.ConnConfig)
 	own, err := pgxpool.NewWithConfig(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("pgstore: opening the store's pool: %w", err)
 	}
 	return own, nil
+}
+
+// introduce sets what the store's connections begin with: who they are, and how text is written. A role may have other defaults for
+// the latter, which pgx cannot work with. Poolers in transaction mode know these parameters and keep them apart for each client.
+func introduce(c *pgx.ConnConfig) {
+	if c.RuntimeParams == nil {
+		c.RuntimeParams = map[string]string{}
+	}
+	c.RuntimeParams["application_name"] = "kiln"
+	c.RuntimeParams["client_encoding"] = "UTF8"
+	c.RuntimeParams["standard_conforming_strings"] = "on"
+	c.Tracer = nil
 }
 
 // Close ends the store: its goroutines stop and its connections are closed. The pool given to New stays open. Close may be called

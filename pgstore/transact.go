@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -117,9 +118,12 @@ func (s *Store) clockMicros() any {
 
 // commit commits. An error that the server did not send leaves open whether it has.
 func commit(ctx context.Context, conn *pgxpool.Conn) error {
-	_, err := conn.Exec(ctx, "commit")
-	if err == nil {
+	tag, err := conn.Exec(ctx, "commit")
+	switch tag.String() {
+	case "COMMIT": // whatever came after it: a server that goes down ends the connection with an error of its own
 		return nil
+	case "ROLLBACK":
+		return errFailed
 	}
 	if answered(err) || neverSent(err) {
 		rollback(conn)
@@ -156,18 +160,22 @@ func (s *Store) batched(ctx context.Context, queue func(batch *pgx.Batch)) error
 	batch.Queue(begin)
 	s.queueSettings(batch)
 	queue(batch)
-	batch.Queue("commit")
+	committed := false
+	batch.Queue("commit").Exec(func(pgconn.CommandTag) error {
+		committed = true
+		return nil
+	})
 	err = conn.SendBatch(ctx, batch).Close()
 	switch {
-	case err == nil:
+	case err == nil, committed: // a server that goes down may have ended the connection with an error of its own after it
 		return nil
 	case answered(err):
 		rollback(conn)
-	case !neverSent(err) && ctx.Err() == nil:
+	case !neverSent(err):
 		// All of it was on its way together, the commit too.
 		err = uncertain(err)
 	}
-	return err
+	return ended(ctx, err)
 }
 
 // read runs fn on a connection for reading.

@@ -29,11 +29,15 @@ var imports = map[string][]string{
 	"internal/faultstore": {"driver", "memstore", "internal/engine"},
 	"internal/tidy":       {},
 	"pgstore":             {"driver", "storekit", "github.com/jackc/pgx/v5"},
-	"mysqlstore":          {"driver", "storekit", "github.com/go-sql-driver/mysql"},
-	"mssqlstore":          {"driver", "storekit", "github.com/microsoft/go-mssqldb"},
-	"sqlitestore":         {"driver", "storekit", "modernc.org/sqlite"},
-	"redisbus":            {"driver", "github.com/redis/go-redis/v9"},
-	"kilnotel":            {".", "driver", "go.opentelemetry.io/otel"},
+
+	"pgstore/internal/pgserver":       {},
+	"pgstore/internal/pgserver/probe": {"github.com/jackc/pgx/v5"},
+
+	"mysqlstore":  {"driver", "storekit", "github.com/go-sql-driver/mysql"},
+	"mssqlstore":  {"driver", "storekit", "github.com/microsoft/go-mssqldb"},
+	"sqlitestore": {"driver", "storekit", "modernc.org/sqlite"},
+	"redisbus":    {"driver", "github.com/redis/go-redis/v9"},
+	"kilnotel":    {".", "driver", "go.opentelemetry.io/otel"},
 }
 
 // testImports says what the tests of a package may import besides what the package itself may, and besides itself.
@@ -51,12 +55,15 @@ var testImports = map[string][]string{
 	"internal/sim":        {},
 	"internal/faultstore": {},
 	"internal/tidy":       {},
-	"pgstore":             {".", "drivertest"},
-	"mysqlstore":          {".", "drivertest"},
-	"mssqlstore":          {".", "drivertest"},
-	"sqlitestore":         {".", "drivertest"},
-	"redisbus":            {".", "drivertest"},
-	"kilnotel":            {"memstore", "kilntest"},
+	"pgstore":             {".", "drivertest", "pgstore/internal/pgserver"},
+
+	"pgstore/internal/pgserver": {"github.com/jackc/pgx/v5"},
+
+	"mysqlstore":  {".", "drivertest"},
+	"mssqlstore":  {".", "drivertest"},
+	"sqlitestore": {".", "drivertest"},
+	"redisbus":    {".", "drivertest"},
+	"kilnotel":    {"memstore", "kilntest"},
 }
 
 // free are the folders whose packages may import anything: nothing of them is released, and nobody imports them.

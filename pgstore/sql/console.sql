@@ -1,10 +1,13 @@
--- name: console_read
--- Where the consoles of the writes stand; those whose claim does not hold are left out. The leases stay as they are until the lines are
--- in, so that no job ends and is pruned in between, and no two writes give the same numbers.
-select l.id, l.claim, l.attempt, coalesce((select p.progress from {prefix}progress p where p.id = l.id), 0),
-    coalesce((select p.last_seq from {prefix}progress p where p.id = l.id), 0)
+-- name: console_hold
+-- The consoles of the writes; those whose claim does not hold are left out. The leases stay as they are until the lines are in, so that
+-- no job ends and is pruned in between, and no two writes give the same numbers.
+select l.id, l.claim, l.attempt
 from unnest($1::bigint[], $2::integer[]) e (id, claim) join {prefix}lease l on l.id = e.id and l.claim = e.claim
 order by l.id for no key update of l;
+
+-- name: console_read
+-- Where they stand, by a statement of its own: the one that waited for a lease would still see what was there before it waited.
+select id, progress, last_seq from {prefix}progress where id = any($1::bigint[]);
 
 -- name: console_add
 insert into {prefix}console (id, seq, attempt, at, line)
