@@ -85,7 +85,7 @@ func describe(t *testing.T, pool *pgxpool.Pool, schema string) string {
 		t.Fatal(err)
 	}
 	slices.Sort(parts)
-	return strings.Join(parts, "\n") + "\n"
+	return strings.TrimLeft(strings.Join(parts, "\n"), "\n") + "\n"
 }
 
 // shippedMigrations are the hashes of the migrations. Once one is released it never changes; until the first release they

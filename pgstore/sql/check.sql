@@ -145,6 +145,7 @@ where d.open and not exists (select 1 from {prefix}endings) and not exists (sele
         or d.mask & $1::integer <> 0 and exists (select 1 from {prefix}failed f where f.id = d.parent)) limit 5);
 
 -- name: check_flow_flags
+-- A transaction of an application does not touch the jobs that had ended before it came to wait for them.
 select s.id, 'flags that do not fit dependencies and batches' from (
     select id, flags from {prefix}ready
     union all select id, flags from {prefix}lease
@@ -155,7 +156,8 @@ select s.id, 'flags that do not fit dependencies and batches' from (
     union all select id, flags from {prefix}done
 ) s join {prefix}jobs j on j.id = s.id
 where (s.flags & $1::integer = 0) and exists (
-        select 1 from {prefix}deps d where d.parent = s.id and not exists (select 1 from {prefix}arrivals r where r.job = d.child))
+        select 1 from {prefix}deps d join {prefix}awaiting a on a.id = d.child
+        where d.parent = s.id and d.open and not exists (select 1 from {prefix}arrivals r where r.job = d.child))
     or (s.flags & $2::integer <> 0) <> (coalesce(j.batch_id, 0) <> 0)
     or (s.flags & $3::integer <> 0) <> (coalesce(j.after_batch, 0) <> 0 or coalesce(cardinality(j.parents), 0) > 0)
 limit 5;

@@ -1,6 +1,5 @@
 -- The schema after all migrations, as the catalogs describe it. KILN_UPDATE_GOLDEN=1 writes this file.
 
-
 table arrivals (
     seq bigint not null generated as identity,
     job bigint,
