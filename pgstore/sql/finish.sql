@@ -20,7 +20,7 @@ select case when count(*) = $6 then null else coalesce(array_agg(id), '{}') end 
 
 -- name: finish_read
 -- The leases that outcomes name, locked; those that somebody else holds are passed over.
-select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0)
+select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0), coalesce(j.limit_key, '')
 from {prefix}lease l join {prefix}jobs j on j.id = l.id where l.id = any($1::bigint[]) order by l.id for update of l skip locked;
 
 -- name: finish_held
