@@ -67,17 +67,19 @@ type claim struct {
 	jobs   []driver.Job
 }
 
-// run claims from the marks on, and looks at everything when it is time to, or when that was not enough.
+// run claims from the marks on, and looks at everything when it is time to, or when that was not enough. While this process hears what
+// others tell, jobs that were found do not wait for a look, which would find something that nobody has told of.
 func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
-	lines, stale := c.s.marks.lines(c.key, c.queues, time.Now())
+	lines, trusted := c.s.marks.lines(c.key, c.queues, time.Now())
 	defer c.s.marks.left()
-	if !stale {
+	hears := c.s.listener.hears.Load()
+	if trusted == fresh || trusted == stale && hears {
 		if len(lines) > 0 {
 			if err := c.take(ctx, lines, nil); err != nil {
 				return nil, err
 			}
 		}
-		if len(c.jobs) >= c.limit || !c.s.marks.worth(c.key, c.queues, time.Now()) {
+		if len(c.jobs) >= c.limit || hears && len(c.jobs) > 0 || !c.s.marks.worth(c.key, c.queues, time.Now()) {
 			return c.jobs, nil
 		}
 	}

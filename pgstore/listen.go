@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,6 +25,8 @@ type listener struct {
 	config  *pgx.ConnConfig
 	wake    chan struct{}
 	stopped chan struct{}
+	// hears says that what other processes tell arrives.
+	hears atomic.Bool
 }
 
 func newListener(s *Store, config *pgx.ConnConfig) *listener {
@@ -83,6 +86,8 @@ func (l *listener) listen() bool {
 		defer cancel()
 		conn.Close(ctx)
 	}()
+	l.hears.Store(true)
+	defer l.hears.Store(false)
 	// What happened while nobody listened is not known.
 	l.s.marks.forget()
 	l.s.hub.resync()

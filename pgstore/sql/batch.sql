@@ -51,8 +51,9 @@ with x as (
 select * from x;
 
 -- name: arrivals_deps
--- What new jobs still wait for. Those that have been deleted meanwhile wait for nothing.
-select d.parent, d.child from {prefix}deps d join {prefix}awaiting a on a.id = d.child where d.child = any($1::bigint[]) and d.open;
+-- The parents of new jobs, and whether these still wait for them: those that have been deleted meanwhile wait for nothing.
+select d.parent, d.child, d.open and a.id is not null
+from {prefix}deps d left join {prefix}awaiting a on a.id = d.child where d.child = any($1::bigint[]);
 
 -- name: batch_members
 -- How many of the jobs belong to which batches.
