@@ -189,23 +189,26 @@ func (b *pageBuilder) buildCandidates(where, queues []string, walks bool) {
 		most = budget
 	}
 	limit := b.arg(int64(most), "bigint")
+	if len(queues) == 0 {
+		b.candidates = b.part(where, limit)
+		return
+	}
 	var parts []string
 	for _, queue := range queues {
-		parts = append(parts, b.part(append(where[:len(where):len(where)], "queue = "+b.arg(queue, "text"))))
+		parts = append(parts, b.part(append(where[:len(where):len(where)], "queue = "+b.arg(queue, "text")), limit))
 	}
-	if len(parts) == 0 {
-		parts = []string{b.part(where)}
+	if b.candidates = parts[0]; len(parts) > 1 {
+		b.candidates = "(" + strings.Join(parts, ")\n    union all (") + ")\n    order by " + b.order("") + " limit " + limit
 	}
-	b.candidates = "select * from (" + strings.Join(parts, "\n    union all ") + ") u\n    order by " + b.order("") + " limit " + limit
 }
 
-// part is the query for the rows of a state that meet conditions.
-func (b *pageBuilder) part(where []string) string {
+// part is the query for the first rows of a state that meet conditions.
+func (b *pageBuilder) part(where []string, limit string) string {
 	text := "select " + b.columns() + " from " + b.prefix + b.place.table
 	if len(where) > 0 {
 		text += " where " + strings.Join(where, " and ")
 	}
-	return text
+	return text + " order by " + b.order("") + " limit " + limit
 }
 
 // columns are those that every kind of candidate has.

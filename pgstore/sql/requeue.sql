@@ -9,11 +9,11 @@ select 0::bigint, id, ''::text, ''::text from {prefix}jobs
 where recurring_id = $1::text and recurring_id <> '' and id > $2::bigint order by id limit $3::bigint;
 
 -- name: walk_ready
-select rank::bigint, id, queue, kind from {prefix}ready
+select rank::bigint as value, id, queue, kind from {prefix}ready
 where (queue, rank, id) > ($1::text, $2::integer, $3::bigint) order by queue, rank, id limit $4::bigint;
 
 -- name: walk_queue
-select rank::bigint, id, queue, kind from {prefix}ready
+select rank::bigint as value, id, queue, kind from {prefix}ready
 where queue = $1::text and (rank, id) > ($2::integer, $3::bigint) order by rank, id limit $4::bigint;
 
 -- name: walk_processing
