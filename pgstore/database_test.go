@@ -70,10 +70,12 @@ func onServer(address, statement string) error {
 // schemas numbers the schemas of the tests.
 var schemas atomic.Int64
 
+func schemaName() string { return fmt.Sprintf("t%d", schemas.Add(1)) }
+
 // newSchema is the option of a schema that no other test has, and that is dropped at the end of the test.
 func newSchema(t testing.TB) Option {
 	t.Helper()
-	name := fmt.Sprintf("t%d", schemas.Add(1))
+	name := schemaName()
 	t.Cleanup(func() {
 		if err := onServer(testDatabase, "drop schema if exists "+name+" cascade"); err != nil {
 			t.Error(err)

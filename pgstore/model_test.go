@@ -10,5 +10,5 @@ import (
 
 // FuzzModel compares the store with memstore, operation by operation.
 func FuzzModel(f *testing.F) {
-	drivertest.FuzzModel(f, func(t *testing.T, now func() time.Time) driver.Store { return newStore(t, Clock(now)) })
+	drivertest.FuzzModel(f, func(t *testing.T, now func() time.Time) driver.Store { return newSuiteStore(t, Clock(now)) })
 }

@@ -9,9 +9,9 @@ import (
 )
 
 func TestRunClock(t *testing.T) {
-	drivertest.RunClock(t, func(t *testing.T, now func() time.Time) driver.Store { return newStore(t, Clock(now)) })
+	drivertest.RunClock(t, func(t *testing.T, now func() time.Time) driver.Store { return newSuiteStore(t, Clock(now)) })
 }
 
 func TestRun(t *testing.T) {
-	drivertest.Run(t, func(t *testing.T) driver.Store { return newStore(t) })
+	drivertest.Run(t, func(t *testing.T) driver.Store { return newSuiteStore(t) })
 }
