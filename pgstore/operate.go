@@ -1,6 +1,9 @@
 package pgstore
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
@@ -98,8 +101,8 @@ func (w *work) requeueAll(list []located, actor string) error {
 		return nil
 	}
 	from := map[driver.State]*movers{}
-	var raised, outputs []int64
-	var attempts []int32
+	var outputs []int64
+	raised := map[int32][]int64{}
 	var late deadlines
 	entries := make([]noted, len(list))
 	for i := range list {
@@ -107,7 +110,8 @@ func (w *work) requeueAll(list []located, actor string) error {
 		moversOf(from, l.state).add(l)
 		switch {
 		case l.state == driver.Scheduled:
-			raised, attempts = append(raised, l.id), append(attempts, int32(l.attempt)+1)
+			most := int32(l.attempt) + 1
+			raised[most] = append(raised[most], l.id)
 		case l.flags&flagDeadline != 0:
 			late.add(l)
 		}
@@ -136,8 +140,8 @@ func (w *work) requeueAll(list []located, actor string) error {
 	if err := late.exec(w, "requeue_deadlines"); err != nil {
 		return err
 	}
-	if len(raised) > 0 {
-		if err := w.exec("requeue_attempts", raised, attempts); err != nil {
+	for _, most := range slices.Sorted(maps.Keys(raised)) {
+		if err := w.exec("requeue_attempts", raised[most], most); err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,7 @@ order by b.id desc;
 
 -- name: batch_running
 -- How many of the members run: jobs in process are few.
-select j.batch_id, count(*) from {prefix}lease l join {prefix}jobs j on j.id = l.id
+select j.batch_id, count(*) from {prefix}lease l cross join lateral (select batch_id from {prefix}jobs j where j.id = l.id offset 0) j
 where l.flags & $2 <> 0 and j.batch_id = any($1::bigint[]) group by j.batch_id;
 
 -- name: prune_batches

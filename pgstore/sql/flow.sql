@@ -164,6 +164,6 @@ select id, pending, pending - n, flags, run_at, queue, rank, batch_id from (
     select a.id, a.pending, a.flags, a.run_at, a.queue, a.rank, coalesce(j.batch_id, 0) as batch_id,
         (select count(*) from {prefix}deps d where d.child = a.id and d.open)
         + (case when exists (select 1 from {prefix}batches b where b.id = j.after_batch and b.finished_at = 0) then 1 else 0 end) as n
-    from {prefix}awaiting a join {prefix}jobs j on j.id = a.id
+    from {prefix}awaiting a cross join lateral (select batch_id, after_batch from {prefix}jobs j where j.id = a.id offset 0) j
     where a.id > $1 and a.id <= $2) c
 where pending <> n or n = 0;
