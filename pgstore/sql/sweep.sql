@@ -1,3 +1,9 @@
+-- name: sweep_look
+-- Whether there is anything that a sweep looks at, which on many installations there never is.
+select exists (select 1 from {prefix}awaiting) or exists (select 1 from {prefix}limits) or exists (select 1 from {prefix}endings)
+    or exists (select 1 from {prefix}arrivals) or exists (select 1 from {prefix}tallies)
+    or exists (select 1 from {prefix}batches where sealed and finished_at = 0 and live = 0 and nested = nested_finished);
+
 -- name: sweep_keys
 -- Limit keys with the number of jobs that name them, up to a bound.
 select l.limit_key, (select count(*) from (
