@@ -72,7 +72,7 @@ type claim struct {
 func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
 	lines, trusted := c.s.marks.lines(c.key, c.queues, time.Now())
 	defer c.s.marks.left()
-	hears := c.s.listener.hears.Load()
+	hears := c.s.listener.hears.Load() && !c.s.hub.isDeaf()
 	if trusted == fresh || trusted == stale && hears {
 		if len(lines) > 0 {
 			if err := c.take(ctx, lines, nil); err != nil {

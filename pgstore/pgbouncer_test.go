@@ -164,7 +164,13 @@ func TestCaseB100(t *testing.T) {
 	l := newLedger()
 	const beat = 500 * time.Millisecond
 	cfg := kiln.ServerConfig{HeartbeatInterval: beat}
-	l.work(t, s, cfg, 0)
+	server, _ := l.work(t, s, cfg, 0)
+	eventually(t, 3*answerWithin, "end of the belief to hear others", func() error {
+		if server.Stats().Listening {
+			return errors.New("it believes that it listens")
+		}
+		return nil
+	})
 	for range 5 {
 		if took := l.run(t, comeback, l.must(t, client)); took > 1500*time.Millisecond {
 			t.Errorf("a job starts after %s, a poll takes 1s", took)
