@@ -27,6 +27,7 @@ var small = map[string]string{
 	"arrivals": "rows that wait to be taken in",
 	"tallies":  "rows that wait to be taken in",
 	"job_ids":  "a sequence",
+	"limits":   "a row per limit key that is in use",
 }
 
 // whole are the statements that may read a growing table whole, with the reason.
