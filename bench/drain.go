@@ -40,21 +40,23 @@ func (p *progress) count() int { return min(int(p.ran.Load()), p.n) }
 
 func (p *progress) speed() float64 { return float64(p.count()) / p.took.Seconds() }
 
-// tenths is how fast the first and the last tenth of the jobs that ran were.
+// tenths is how fast the first and the last tenth of the jobs that ran were. The first hundredth is left out, where the system starts.
 func (p *progress) tenths() (first, last float64) {
 	whole := min(p.count()/p.step, len(p.marks))
 	for whole > 1 && p.marks[whole-1].Load() == 0 {
 		whole-- // whoever ran that job is about to note the time
 	}
-	tenth := max(whole/10, 1)
 	at := func(mark int) time.Duration {
 		if mark == 0 {
 			return 0
 		}
 		return time.Duration(p.marks[mark-1].Load())
 	}
-	jobs := float64(tenth * p.step)
-	return jobs / at(tenth).Seconds(), jobs / (at(whole) - at(whole-tenth)).Seconds()
+	between := func(from, to int) float64 {
+		return float64((to-from)*p.step) / (at(to) - at(from)).Seconds()
+	}
+	tenth := max(whole/10, 1)
+	return between(min(1, tenth-1), tenth), between(whole-tenth, whole)
 }
 
 // fillAndDrain returns how many jobs a second are worked through.

@@ -12,7 +12,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-var kilnMemory = system{name: "kiln-memory", on: onMemory, kiln: true, open: func(context.Context, string) (instance, error) {
+var kilnMemory = system{name: "kiln-memory", on: onMemory, kiln: true, thorough: true, open: func(context.Context, string) (instance, error) {
 	s := memstore.New()
 	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { s.Close(); return nil }}, nil
 }}

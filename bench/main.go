@@ -35,7 +35,7 @@ func main() {
 		return
 	}
 	var o order
-	flag.BoolVar(&o.quick, "quick", false, "three rounds of small sizes in about two minutes, without River's defaults and the thorough scenarios")
+	flag.BoolVar(&o.quick, "quick", false, "three rounds of small sizes in about two minutes, without River's defaults, memory and the thorough scenarios")
 	flag.IntVar(&o.rounds, "rounds", 0, "how often each system is measured (5, -quick 3)")
 	flag.IntVar(&o.jobs, "jobs", 0, "jobs of a drain; other sizes follow (50000, -quick 10000)")
 	flag.StringVar(&o.systems, "systems", "", "comma-separated systems or kinds of database, all by default: "+strings.Join(names(systems), ", ")+"; memory, sqlite, postgres, redis")
@@ -168,7 +168,7 @@ func (o *order) sizes() (sizes, int) {
 	}
 	if o.jobs > 0 {
 		part := func(n int) int { return max(int(int64(n)*int64(o.jobs)/int64(z.jobs)), 1) }
-		z.long, z.pinned, z.several = part(z.long), part(z.pinned), part(z.several)
+		z.long, z.pinned, z.several, z.shaped = part(z.long), part(z.pinned), part(z.several), part(z.shaped)
 		z.samples, z.jobs = min(max(part(z.samples), 20), z.samples), o.jobs
 	}
 	if o.rounds > 0 {
@@ -202,13 +202,13 @@ func (o *order) measureScenarios(ctx context.Context, out *results, chosen []sys
 // pick chooses systems by their names, or by the names of their backends.
 func pick(all []system, only string, quick bool) ([]system, error) {
 	if only == "" {
-		return slices.DeleteFunc(slices.Clone(all), func(s system) bool { return quick && s.slow }), nil
+		return slices.DeleteFunc(slices.Clone(all), func(s system) bool { return quick && s.thorough }), nil
 	}
 	var out []system
 	for name := range strings.SplitSeq(only, ",") {
 		before := len(out)
 		for _, s := range all {
-			named := s.name == name || s.on.name() == name && !(quick && s.slow)
+			named := s.name == name || s.on.name() == name && !(quick && s.thorough && s.on != onMemory)
 			if named && !slices.ContainsFunc(out, func(o system) bool { return o.name == s.name }) {
 				out = append(out, s)
 			}

@@ -22,12 +22,12 @@ import (
 // River at its defaults, and with the shortest waits: on SQLite the shortest that it takes, on PostgreSQL those with which it was
 // fastest.
 var (
-	riverSQLite        = system{name: "river-sqlite", on: onSQLite, shared: true, slow: true, open: openRiverSQLite(0, 0)}
+	riverSQLite        = system{name: "river-sqlite", on: onSQLite, shared: true, thorough: true, open: openRiverSQLite(0, 0)}
 	riverSQLiteTuned   = system{name: "river-sqlite-tuned", on: onSQLite, shared: true, open: openRiverSQLite(time.Millisecond, 10*time.Millisecond)}
-	riverPostgres      = system{name: "river-postgres", on: onPostgres, shared: true, slow: true, open: openRiverPostgres(0, 0, false)}
+	riverPostgres      = system{name: "river-postgres", on: onPostgres, shared: true, thorough: true, open: openRiverPostgres(0, 0, false)}
 	riverPostgresTuned = system{name: "river-postgres-tuned", on: onPostgres, shared: true, open: openRiverPostgres(time.Millisecond, 50*time.Millisecond, false)}
 	// riverPostgresMany inserts by River's other call for many jobs, which can handle unique ones.
-	riverPostgresMany = system{name: "river-postgres-insertmany", on: onPostgres, slow: true, inserts: true, open: openRiverPostgres(0, 0, true)}
+	riverPostgresMany = system{name: "river-postgres-insertmany", on: onPostgres, thorough: true, inserts: true, open: openRiverPostgres(0, 0, true)}
 )
 
 // sqliteMost is the most jobs that River inserts into SQLite in one call.

@@ -38,8 +38,9 @@ type figure struct {
 
 // sizes say how much is measured.
 type sizes struct {
-	// jobs are drained, long of them in the long drain, pinned of them under a pinned horizon, several by several processes.
-	jobs, long, pinned, several int
+	// jobs are drained, long of them in the long drain, pinned of them under a pinned horizon, several by several
+	// processes, shaped of each shape.
+	jobs, long, pinned, several, shaped int
 	// processes work on one queue.
 	processes []int
 	// samples are taken of the pickup.
@@ -51,11 +52,11 @@ type sizes struct {
 
 var (
 	fullSizes = sizes{
-		jobs: 50_000, long: 200_000, pinned: 500_000, several: 100_000, processes: []int{1, 2, 4},
+		jobs: 50_000, long: 200_000, pinned: 500_000, several: 100_000, shaped: 50_000, processes: []int{1, 2, 4},
 		samples: 500, most: 20 * time.Second, longest: time.Minute, single: 5 * time.Second,
 	}
 	quickSizes = sizes{
-		jobs: 10_000, long: 20_000, pinned: 20_000, several: 10_000, processes: []int{1, 4},
+		jobs: 10_000, long: 20_000, pinned: 20_000, several: 10_000, shaped: 5_000, processes: []int{1, 4},
 		samples: 25, most: 600 * time.Millisecond, longest: 2 * time.Second, single: 150 * time.Millisecond,
 	}
 )
@@ -94,7 +95,7 @@ func scenarios(z sizes) []scenario {
 	for i := range shapes {
 		mixes.parts = append(mixes.parts, scenario{name: shapes[i].name, figures: speed,
 			measure: func(ctx context.Context, r *round) ([]float64, error) {
-				return r.drainShape(ctx, &shapes[i], z.jobs, z.most)
+				return r.drainShape(ctx, &shapes[i], z.shaped, z.most)
 			}})
 	}
 	return list

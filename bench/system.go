@@ -16,8 +16,8 @@ type system struct {
 	shared bool
 	// inserts says that only its inserts of many jobs are measured.
 	inserts bool
-	// slow says that -quick leaves it out, unless it is asked for by name.
-	slow bool
+	// thorough says that -quick leaves it out, unless it is asked for by name: it is slow, or nobody's measure.
+	thorough bool
 	// open begins to work in a place that is fresh, or that another process of the same system has begun to work in.
 	open func(ctx context.Context, address string) (instance, error)
 }

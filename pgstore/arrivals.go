@@ -63,7 +63,7 @@ func (w *work) leaveBehind() error {
 			return err
 		}
 	}
-	w.arrivals, w.limits, w.known = arrivals{}, nil, nil
+	w.arrivals, w.limits = arrivals{}, nil
 	return nil
 }
 

@@ -20,6 +20,9 @@ const (
 	// lockTimeout is how long a transaction of the store waits for a row. It is shorter than PostgreSQL's deadlock_timeout, so that
 	// in a deadlock with an application it is the store that steps back, before PostgreSQL looks for a victim.
 	lockTimeout = "400ms"
+	// noLockTimeout is for transactions that cannot be made again, since they run a function of the application: it is the others that
+	// have to step back.
+	noLockTimeout = "0"
 	// statementTimeout ends what no healthy database takes as long for.
 	statementTimeout = "60s"
 	// patience is how long the store waits beyond a statement's own timeout before it gives a connection up.
@@ -64,7 +67,7 @@ func (s *Store) once(ctx context.Context, fn func(w *work) error) error {
 		return err
 	}
 	defer conn.Release()
-	w, err := s.begin(ctx, conn)
+	w, err := s.begin(ctx, conn, lockTimeout)
 	if err != nil {
 		rollback(conn)
 		return err
@@ -87,12 +90,12 @@ func (s *Store) once(ctx context.Context, fn func(w *work) error) error {
 	return nil
 }
 
-// begin opens a transaction and reads its instant, in one round trip.
-func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn) (*work, error) {
+// begin opens a transaction and reads its instant, in one round trip. It waits for rows as long as it is told to.
+func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, locks string) (*work, error) {
 	w := &work{runner: runner{ctx, pgxQuerier{conn}, s.texts}, store: s}
 	batch := &pgx.Batch{}
 	batch.Queue(begin)
-	s.queueSettings(batch)
+	batch.Queue(s.texts.SQL("tx_settings"), locks, statementTimeout)
 	batch.Queue(s.texts.SQL("tx_now"), s.clockMicros()).QueryRow(func(row pgx.Row) error { return row.Scan(&w.nowAt) })
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, named("begin", err)

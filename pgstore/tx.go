@@ -231,7 +231,7 @@ func (s *Store) InTx(ctx context.Context, fn func(w driver.Writer) error) error 
 		return ended(ctx, err)
 	}
 	defer conn.Release()
-	if _, err := s.begin(ctx, conn); err != nil {
+	if _, err := s.begin(ctx, conn, noLockTimeout); err != nil {
 		rollback(conn)
 		return ended(ctx, err)
 	}

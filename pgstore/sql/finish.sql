@@ -20,8 +20,8 @@ select case when count(*) = $6 then null else coalesce(array_agg(id), '{}') end 
 
 -- name: finish_read
 -- The leases that outcomes name, locked; those that somebody else holds are passed over.
-select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0)
-from {prefix}lease l cross join lateral (select queue, priority, batch_id from {prefix}jobs j where j.id = l.id offset 0) j
+select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0), coalesce(j.limit_key, '')
+from {prefix}lease l cross join lateral (select queue, priority, batch_id, limit_key from {prefix}jobs j where j.id = l.id offset 0) j
 where l.id = any($1::bigint[]) order by l.id for update of l skip locked;
 
 -- name: finish_held

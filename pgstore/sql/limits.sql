@@ -72,17 +72,12 @@ from x join unnest($1::bigint[], $3::bigint[]) e (id, start) on e.id = x.id;
 select distinct limit_key from {prefix}jobs where id = any($1::bigint[]) and limit_key is not null;
 
 -- name: limits_wanted
--- The limit keys with waiting jobs among those of the given jobs, each with how many name it and what limits_waiting says.
-select c.limit_key, c.n, l.max, l.active, l.rate > 0 or l.marked
-from (select limit_key, count(*) as n from {prefix}jobs where id = any($1::bigint[]) and limit_key is not null group by limit_key) c
-join {prefix}limits l on l.limit_key = c.limit_key
-where (select 1 from {prefix}throttled t where t.limit_key = c.limit_key limit 1) is not null;
+-- Those of the keys that jobs wait for, or that have a mark.
+select l.limit_key from unnest($1::text[]) e (key) join {prefix}limits l on l.limit_key = e.key
+where l.marked or (select 1 from {prefix}throttled t where t.limit_key = l.limit_key limit 1) is not null;
 
 -- name: limits_free
--- The others, which nobody waits for.
-update {prefix}limits l set active = l.active - c.n from (
-    select limit_key, count(*) as n from {prefix}jobs where id = any($1::bigint[]) and limit_key is not null group by limit_key
-) c where l.limit_key = c.limit_key and (select 1 from {prefix}throttled t where t.limit_key = l.limit_key limit 1) is null;
+update {prefix}limits l set active = l.active - e.n from unnest($1::text[], $2::bigint[]) e (key, n) where l.limit_key = e.key;
 
 -- name: limits_unuse
 update {prefix}limits l set unused = true where l.limit_key = any($1::text[])

@@ -27,5 +27,20 @@ select least(
     (select 1::bigint from {prefix}tallies limit 1)
 );
 
+-- name: promote_look
+-- Whether anything is due, when the next job or deadline is, and now.
+with n as (
+    select coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as at
+), x as (
+    select least(
+        (select run_at from {prefix}scheduled order by run_at, id limit 1),
+        (select deadline from {prefix}deadlines order by deadline, id limit 1)) as next
+)
+select coalesce(x.next <= n.at, false) or exists (select 1 from {prefix}counts) or exists (select 1 from {prefix}limits where marked)
+    or exists (select 1 from {prefix}arrivals) or exists (select 1 from {prefix}tallies)
+    or exists (select 1 from {prefix}batches where sealed and finished_at = 0 and live = 0 and nested = nested_finished),
+    x.next, n.at
+from x, n;
+
 -- name: deadlines_passed
 select id from {prefix}deadlines where deadline <= $1 order by deadline, id limit $2;
