@@ -10,7 +10,7 @@ with x as (
 ), t as (
     insert into {prefix}throttled (id, run_at, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server)
     select x.id, x.run_at, x.attempted_at, x.flags, x.claim, x.attempt, x.rank, j.limit_key, x.queue, x.kind, x.server
-    from x join {prefix}jobs j on j.id = x.id where x.flags & 2 <> 0
+    from x cross join lateral (select limit_key from {prefix}jobs j where j.id = x.id offset 0) j where x.flags & 2 <> 0
 )
 select x.id, x.rank, x.flags, x.queue,
     case when x.flags & 16 <> 0 then (select coalesce(j.batch_id, 0) from {prefix}jobs j where j.id = x.id) else 0 end,
