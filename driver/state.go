@@ -101,6 +101,9 @@ const (
 	// than they planned to. The event carries Queue. Stores that cannot tell need not send it: a promoter then sees the job
 	// at its next poll.
 	JobsScheduled EventKind = 5
+	// Deaf says that the events of other processes are not heard for now, as when the connection that they come on is lost: until the
+	// next Resync servers have to look by themselves as often as without a Notifier. Stores that cannot tell need not send it.
+	Deaf EventKind = 6
 )
 
 // Event is a hint that something happened in the store. Events may be lost, repeated or late; nothing may depend on one.

@@ -70,7 +70,7 @@ func TestValuesOfConstants(t *testing.T) {
 			t.Errorf("misfire %d is %d", i, m)
 		}
 	}
-	for i, k := range []driver.EventKind{driver.Resync, driver.JobsReady, driver.CancelRequested, driver.QueueChanged, driver.JobsScheduled} {
+	for i, k := range []driver.EventKind{driver.Resync, driver.JobsReady, driver.CancelRequested, driver.QueueChanged, driver.JobsScheduled, driver.Deaf} {
 		if k != driver.EventKind(i+1) {
 			t.Errorf("event kind %d is %d", i+1, k)
 		}

@@ -142,7 +142,7 @@ func (s *subscription) check(ev driver.Event) {
 	s.e.Helper()
 	ok := false
 	switch ev.Kind {
-	case driver.Resync:
+	case driver.Resync, driver.Deaf:
 		ok = true
 	case driver.JobsReady, driver.QueueChanged, driver.JobsScheduled:
 		ok = ev.Queue != ""

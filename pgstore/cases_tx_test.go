@@ -69,8 +69,8 @@ func TestCaseB055(t *testing.T) {
 	client := kiln.NewClient(app)
 	s := openAt(t, pg.DSN("postgres"))
 	l := newLedger()
-	const poll = 2 * time.Second
-	l.work(t, s, kiln.ServerConfig{PollInterval: poll}, 0)
+	const poll = 2 * time.Second // what the pool and the promoter share: each looks at every other one
+	l.work(t, s, kiln.ServerConfig{PollInterval: poll / 2}, 0)
 	l.run(t, comeback, l.must(t, client))
 	for how, begin := range begins(t, app, pool) {
 		for _, c := range []struct {

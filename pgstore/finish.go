@@ -61,9 +61,10 @@ func (s *Store) finishPlain(ctx context.Context, server string, outs []driver.Ou
 	}
 	ended := make(map[int32][]int64, len(groups))
 	all := map[int32]bool{}
+	locked := false
 	err = s.retried(ctx, func() error {
 		clear(all)
-		return s.batched(ctx, func(batch *pgx.Batch) {
+		err := s.batched(ctx, func(batch *pgx.Batch) {
 			for claim, group := range groups {
 				ids := make([]int64, len(group))
 				for k, i := range group {
@@ -78,9 +79,13 @@ func (s *Store) finishPlain(ctx context.Context, server string, outs []driver.Ou
 				})
 			}
 		})
+		if locked = isLocked(err); locked {
+			return nil
+		}
+		return err
 	})
-	if isLocked(err) {
-		return everyPlace(len(outs)), nil // one by one it will show which rows somebody else holds
+	if locked {
+		return everyPlace(len(outs)), nil // it will show which of the rows somebody else holds
 	}
 	if err != nil {
 		return nil, named("finish_plain", err)
@@ -121,7 +126,7 @@ func leavesNothing(out *driver.Outcome) bool {
 }
 
 // finishPatience is how long a Finish waits for rows that somebody else holds before its outcomes are Busy.
-const finishPatience = 1500 * time.Millisecond
+const finishPatience = 700 * time.Millisecond
 
 // finishRest writes the outcomes that are not plain. When somebody holds a row that they need, it finds out which of them can be
 // written without by dividing them.

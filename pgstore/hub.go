@@ -16,6 +16,8 @@ type hub struct {
 	subscribers map[*subscriber]struct{}
 	// arrived are the subscribers that have not been welcomed.
 	arrived []*subscriber
+	// deaf says that other processes are not heard, which every Resync has to be followed by.
+	deaf bool
 	// changed is called when a subscriber comes, and when the last one has left.
 	changed func()
 }
@@ -31,12 +33,24 @@ type subscriber struct {
 
 func newSubscriber() *subscriber { return &subscriber{wake: make(chan struct{}, 1)} }
 
-func (s *subscriber) add(events []driver.Event) {
+// add gives events to the subscriber. When there are too many it has a Resync instead, and add reports it.
+func (s *subscriber) add(events []driver.Event) (overflowed bool) {
 	s.mu.Lock()
-	if len(s.events)+len(events) > buffered {
+	if overflowed = len(s.events)+len(events) > buffered; overflowed {
 		s.events = append(s.events[:0], driver.Event{Kind: driver.Resync})
 	} else {
 		s.events = append(s.events, events...)
+	}
+	s.mu.Unlock()
+	s.signal()
+	return overflowed
+}
+
+// resync drops what waits for the subscriber in favour of a Resync.
+func (s *subscriber) resync() {
+	s.mu.Lock()
+	if s.welcomed {
+		s.events = append(s.events[:0], driver.Event{Kind: driver.Resync})
 	}
 	s.mu.Unlock()
 	s.signal()
@@ -112,8 +126,44 @@ func (h *hub) welcome() {
 	defer h.mu.Unlock()
 	for _, s := range h.arrived {
 		s.welcome()
+		if h.deaf {
+			s.add(deafness)
+		}
 	}
 	h.arrived = nil
+}
+
+// deafness tells that other processes are not heard.
+var deafness = []driver.Event{{Kind: driver.Deaf}}
+
+// deafen tells subscribers that other processes are not heard until the next resync.
+func (h *hub) deafen() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.deaf {
+		return
+	}
+	h.deaf = true
+	for s := range h.subscribers {
+		s.add(deafness)
+	}
+}
+
+// isDeaf reports whether other processes are not heard.
+func (h *hub) isDeaf() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deaf
+}
+
+// resync tells subscribers that were there before that anything may have happened, and that other processes are heard from now on.
+func (h *hub) resync() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deaf = false
+	for s := range h.subscribers {
+		s.resync()
+	}
 }
 
 // tell tells the subscribers of this process.
@@ -123,7 +173,10 @@ func (h *hub) tell(events []driver.Event) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	resync := slices.Contains(events, driver.Event{Kind: driver.Resync})
 	for s := range h.subscribers {
-		s.add(events)
+		if overflowed := s.add(events); h.deaf && (overflowed || resync) {
+			s.add(deafness)
+		}
 	}
 }

@@ -3,19 +3,18 @@ package pgstore
 import (
 	"context"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/kilnjobs/kiln/driver"
 )
 
 const (
-	// quietFor is how long nothing may come before the connection is asked whether it still lives: networks drop idle
-	// connections without a word.
+	// quietFor is how long nothing may come before the store tells itself something, to see whether that arrives: networks drop idle
+	// connections without a word, and poolers in transaction mode deliver nothing.
 	quietFor = 30 * time.Second
-	// answerWithin is how long it may take to answer, and a connection to be made.
+	// answerWithin is how long that may take, and a connection to be made.
 	answerWithin = 5 * time.Second
 )
 
@@ -27,7 +26,13 @@ type listener struct {
 	stopped chan struct{}
 	// hears says that what other processes tell arrives.
 	hears atomic.Bool
+	// echo is what the store has told itself and not heard yet, if anything.
+	echo   *echo
+	asking sync.WaitGroup
 }
+
+// echo is a notification without events. It has been sent when sent is set.
+type echo struct{ sent atomic.Bool }
 
 func newListener(s *Store, config *pgx.ConnConfig) *listener {
 	introduce(config)
@@ -46,6 +51,7 @@ func (l *listener) poke() {
 
 func (l *listener) loop() {
 	defer close(l.stopped)
+	defer l.asking.Wait()
 	const first, most = 100 * time.Millisecond, 5 * time.Second
 	wait := first
 	for l.s.ctx.Err() == nil {
@@ -60,7 +66,8 @@ func (l *listener) loop() {
 		if l.listen() {
 			wait = first
 		}
-		// Subscribers hear of this process's own writes also while the connection is lost.
+		// Subscribers hear of this process's own writes also while the connection is lost, and look for those of others more often.
+		l.s.hub.deafen()
 		l.s.hub.welcome()
 		if !l.s.hub.listened() {
 			continue
@@ -91,6 +98,7 @@ func (l *listener) listen() bool {
 	// What happened while nobody listened is not known.
 	l.s.marks.forget()
 	l.s.hub.resync()
+	l.ask()
 	for l.s.hub.listened() {
 		l.s.hub.welcome()
 		n, err := l.next(ctx, conn)
@@ -102,6 +110,38 @@ func (l *listener) listen() bool {
 		}
 	}
 	return true
+}
+
+// ask tells this process something by way of the database.
+func (l *listener) ask() {
+	e := &echo{}
+	l.echo = e
+	l.asking.Go(func() {
+		ctx, cancel := context.WithTimeout(l.s.ctx, answerWithin)
+		defer cancel()
+		if l.s.notify(ctx, payload(l.s.origin, nil, nil)) == nil {
+			e.sent.Store(true)
+		}
+	})
+}
+
+// quiet looks at what it means that nothing has come for a while. Its error is that of a connection that is lost.
+func (l *listener) quiet(ctx context.Context, conn *pgx.Conn) error {
+	e := l.echo
+	if e == nil {
+		l.ask()
+		return nil
+	}
+	l.echo = nil
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := conn.Ping(ctx); err != nil {
+		return err
+	}
+	if e.sent.Load() {
+		l.s.hub.deafen() // the connection lives, and delivers nothing
+	}
+	return nil
 }
 
 func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {
@@ -120,7 +160,11 @@ func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {
 
 // next waits for a notification; nil when there is something else to look at.
 func (l *listener) next(ctx context.Context, conn *pgx.Conn) (*notice, error) {
-	wait, cancel := context.WithTimeout(ctx, quietFor)
+	patience := quietFor
+	if l.echo != nil {
+		patience = answerWithin
+	}
+	wait, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	woken := make(chan struct{})
 	done := make(chan struct{})
@@ -144,15 +188,18 @@ func (l *listener) next(ctx context.Context, conn *pgx.Conn) (*notice, error) {
 	case ctx.Err() != nil || wait.Err() == nil || conn.IsClosed():
 		return nil, err
 	case wait.Err() == context.DeadlineExceeded:
-		ask, cancel := context.WithTimeout(ctx, answerWithin)
-		defer cancel()
-		return nil, conn.Ping(ask)
+		return nil, l.quiet(ctx, conn)
 	}
 	return nil, nil
 }
 
-// hear passes on what another process has told.
+// hear passes on what another process has told. What this one has told itself says that it hears.
 func (l *listener) hear(n notice) {
+	l.echo = nil
+	if l.s.hub.isDeaf() {
+		l.s.marks.forget()
+		l.s.hub.resync()
+	}
 	if n.Origin == l.s.origin {
 		return
 	}
@@ -162,22 +209,4 @@ func (l *listener) hear(n notice) {
 		l.s.marks.lower(map[laneKey]int64{{low.Queue, low.Rank}: low.ID})
 	}
 	l.s.hub.tell(events)
-}
-
-// resync tells subscribers that were there before that anything may have happened.
-func (h *hub) resync() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for s := range h.subscribers {
-		s.resync()
-	}
-}
-
-func (s *subscriber) resync() {
-	s.mu.Lock()
-	if s.welcomed {
-		s.events = append(s.events[:0], driver.Event{Kind: driver.Resync})
-	}
-	s.mu.Unlock()
-	s.signal()
 }

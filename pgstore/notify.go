@@ -201,7 +201,13 @@ func (n *notifier) send() {
 	ctx, cancel := context.WithTimeout(n.s.ctx, 5*time.Second)
 	defer cancel()
 	// Events are hints: one that is lost is made up for by the next poll.
-	_, _ = n.s.pool.Exec(ctx, "select pg_notify($1, $2)", n.s.channel(), payload(n.s.origin, events, lanes))
+	_ = n.s.notify(ctx, payload(n.s.origin, events, lanes))
+}
+
+// notify tells all processes that listen, this one too.
+func (s *Store) notify(ctx context.Context, payload string) error {
+	_, err := s.pool.Exec(ctx, "select pg_notify($1, $2)", s.channel(), payload)
+	return err
 }
 
 func parseNotice(text string) (n notice, ok bool) {

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -115,7 +116,16 @@ func TestListenLost(t *testing.T) {
 	client := kiln.NewClient(openAt(t, pg.DSN("postgres")))
 	l := newLedger()
 	const poll = 2 * time.Second
-	l.work(t, s, kiln.ServerConfig{PollInterval: poll}, 0)
+	server, _ := l.work(t, s, kiln.ServerConfig{PollInterval: poll}, 0)
+	listening := func(want bool) {
+		t.Helper()
+		eventually(t, 4*answerWithin, fmt.Sprint("Listening ", want), func() error {
+			if server.Stats().Listening != want {
+				return errors.New("it says otherwise")
+			}
+			return nil
+		})
+	}
 	prompt := func() error {
 		for range 4 { // one could have met a poll
 			if took := l.run(t, 2*poll, l.must(t, client)); took > poll/4 {
@@ -130,9 +140,11 @@ func TestListenLost(t *testing.T) {
 		take, end func()
 	}{
 		{"connections are refused", proxy.Refuse, proxy.Accept},
-		{"nothing passes", proxy.Stall, func() { proxy.Resume(); proxy.Cut() }},
+		{"the connection ends, and new ones are not answered", func() { proxy.Stall(); proxy.Cut() }, proxy.Resume},
 	} {
+		listening(true)
 		how.take()
+		listening(false)
 		var worst time.Duration
 		for range 3 {
 			worst = max(worst, l.run(t, 2*poll, l.must(t, client)))

@@ -50,14 +50,27 @@ func suite(t *testing.T, dsn, direct string, opts ...Option) {
 	})
 }
 
+// allEnv asks for the whole suite in every variation of a test; without it some get a short round.
+const allEnv = "KILN_POSTGRES_ALL"
+
+// suiteOrRound runs the suite if all of it is asked for.
+func suiteOrRound(t *testing.T, dsn, direct string, opts ...Option) {
+	t.Helper()
+	if os.Getenv(allEnv) != "" {
+		suite(t, dsn, direct, opts...)
+	}
+	round(t, emptyStore(t, dsn, direct, opts...))
+}
+
 // TestPgBouncer runs the suite through a pooler in transaction mode, with the settings that the documentation names: with a
 // connection of its own to listen on, and without.
 func TestPgBouncer(t *testing.T) {
+	t.Parallel()
 	pg := pgserver.Start(t, 0)
 	bouncer := pgserver.StartPgBouncer(t, pg.Addr(), pgserver.Pooling{})
 	t.Logf("PgBouncer %s, PostgreSQL %s", pgserver.BouncerVersion(), pg.Programs().Full)
 	t.Run("listening past it", func(t *testing.T) {
-		suite(t, bouncer.DSN("postgres"), pg.DSN("postgres"), ExecMode(pgx.QueryExecModeExec), ListenConn(pg.DSN("postgres")))
+		suiteOrRound(t, bouncer.DSN("postgres"), pg.DSN("postgres"), ExecMode(pgx.QueryExecModeExec), ListenConn(pg.DSN("postgres")))
 	})
 	t.Run("listening through it", func(t *testing.T) {
 		suite(t, bouncer.DSN("postgres"), pg.DSN("postgres"), ExecMode(pgx.QueryExecModeExec))
@@ -80,9 +93,6 @@ var execModes = []pgx.QueryExecMode{
 	pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 }
 
-// allModesEnv asks for the suite in every exec mode; without it those that other tests do not run get a short round.
-const allModesEnv = "KILN_POSTGRES_MODES"
-
 // TestExecModes works in every exec mode of pgx, directly and through PgBouncer, where modes that prepare statements need one that
 // keeps them.
 func TestExecModes(t *testing.T) {
@@ -100,10 +110,7 @@ func TestExecModes(t *testing.T) {
 				continue // TestCaseB101 pins what then happens
 			}
 			t.Run(mode.String()+"/"+name, func(t *testing.T) {
-				if os.Getenv(allModesEnv) != "" {
-					suite(t, dsn, pg.DSN("postgres"), ExecMode(mode))
-				}
-				round(t, emptyStore(t, dsn, pg.DSN("postgres"), ExecMode(mode)))
+				suiteOrRound(t, dsn, pg.DSN("postgres"), ExecMode(mode))
 			})
 		}
 	}
@@ -136,13 +143,14 @@ func round(t *testing.T, s *Store) {
 	if err := client.SetRecurring(ctx, "r", "@every 1s", chore{l.take(1)[0]}); err != nil {
 		t.Fatal(err)
 	}
-	l.await(t, comeback, "run of everything", func() bool {
-		for i := range l.next {
-			if l.runsOf(i) == 0 {
-				return false
+	eventually(t, comeback, "run of everything", func() error {
+		for n := range l.next {
+			if l.runsOf(n) == 0 {
+				rec, err := s.Job(ctx, l.sure[n])
+				return fmt.Errorf("chore %d of %d has not run: %+v, %v", n, l.next, rec, err)
 			}
 		}
-		return true
+		return nil
 	})
 	if err := client.RemoveRecurring(ctx, "r"); err != nil {
 		t.Fatal(err)
@@ -164,7 +172,13 @@ func TestCaseB100(t *testing.T) {
 	l := newLedger()
 	const beat = 500 * time.Millisecond
 	cfg := kiln.ServerConfig{HeartbeatInterval: beat}
-	l.work(t, s, cfg, 0)
+	server, _ := l.work(t, s, cfg, 0)
+	eventually(t, 3*answerWithin, "end of the belief to hear others", func() error {
+		if server.Stats().Listening {
+			return errors.New("it believes that it listens")
+		}
+		return nil
+	})
 	for range 5 {
 		if took := l.run(t, comeback, l.must(t, client)); took > 1500*time.Millisecond {
 			t.Errorf("a job starts after %s, a poll takes 1s", took)

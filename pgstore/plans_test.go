@@ -27,12 +27,14 @@ var small = map[string]string{
 	"arrivals": "rows that wait to be taken in",
 	"tallies":  "rows that wait to be taken in",
 	"job_ids":  "a sequence",
+	"limits":   "a row per limit key that is in use",
 }
 
 // whole are the statements that may read a growing table whole, with the reason.
 var whole = map[string]string{
 	"recurring_list": "it lists them all, for a page of theirs",
 	"arrivals_any":   "it ends with the first row of an index of what is to be done",
+	"promote_look":   "it ends with the first row of an index of what is to be done",
 }
 
 // The two ways of the server to plan a prepared statement.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/kilnjobs/kiln"
+	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/drivertest"
 	"github.com/kilnjobs/kiln/pgstore/internal/pgserver"
 )
 
@@ -14,8 +16,21 @@ import (
 func TestOneConnection(t *testing.T) {
 	t.Parallel()
 	pg := pgserver.Start(t, 0)
-	suite(t, pg.DSN("postgres")+"&pool_max_conns=1", pg.DSN("postgres"), MaxConns(1))
+	dsn := pg.DSN("postgres") + "&pool_max_conns=1"
+	drivertest.RunClock(t, func(t *testing.T, now func() time.Time) driver.Store {
+		s := emptyStore(t, dsn, pg.DSN("postgres"), MaxConns(1), Clock(now))
+		return onlooked{s, openAt(t, dsn, MaxConns(1), Clock(now), Schema(s.schema))}
+	})
 }
+
+// onlooked is a store whose only connection a transaction of InTx may have. What the suite then looks at from outside another process
+// has to look at.
+type onlooked struct {
+	*Store
+	outside *Store
+}
+
+func (o onlooked) Counts(ctx context.Context) (driver.Counts, error) { return o.outside.Counts(ctx) }
 
 // TestConnectionsPerProcess counts what a process with a server holds: six by default, and what MaxConns says plus one.
 func TestConnectionsPerProcess(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
@@ -16,8 +18,11 @@ const foldAtMost = 10_000
 // Promote implements driver.Coordinator. Deadlines come first, so that a job that must not start is never shown as ready.
 func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error) {
 	limit = storekit.AtLeastOne(limit)
-	var p driver.Promoted
-	err := s.do(ctx, func(w *work) error {
+	p, idle, err := s.promoteLook(ctx)
+	if err != nil || idle {
+		return p, err
+	}
+	err = s.do(ctx, func(w *work) error {
 		p = driver.Promoted{}
 		w.gained = map[string]bool{}
 		defer func() { w.gained = nil }()
@@ -42,6 +47,27 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 		return driver.Promoted{}, err
 	}
 	return p, nil
+}
+
+// promoteLook asks in one round trip whether there is anything to do, which there mostly is not, and what is planned next.
+func (s *Store) promoteLook(ctx context.Context) (p driver.Promoted, idle bool, err error) {
+	if err := s.usable(ctx); err != nil {
+		return p, false, err
+	}
+	var due bool
+	var next, now *int64
+	err = s.retried(ctx, func() error {
+		return s.batched(ctx, func(batch *pgx.Batch) {
+			batch.Queue(s.texts.SQL("promote_look"), s.clockMicros()).QueryRow(func(row pgx.Row) error { return row.Scan(&due, &next, &now) })
+		})
+	})
+	if err != nil || due {
+		return p, false, named("promote_look", err)
+	}
+	if next != nil {
+		p.Next = storekit.Instant(*next).Sub(storekit.Instant(*now))
+	}
+	return p, true, nil
 }
 
 // endLate deletes waiting jobs whose deadline has come.

@@ -19,6 +19,10 @@ func (s *Server) Hear(e driver.Event) {
 		s.hintPools()
 		s.promoter.hint(now)
 		s.heartbeat.soon()
+	case driver.Deaf:
+		s.listening = false
+		s.hintPools()
+		s.promoter.hint(now)
 	case driver.JobsReady:
 		s.hintPools(e.Queue)
 		s.promoter.hint(now)

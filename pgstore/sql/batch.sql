@@ -53,11 +53,14 @@ select * from x;
 -- name: arrivals_deps
 -- The parents of new jobs, and whether these still wait for them: those that have been deleted meanwhile wait for nothing.
 select d.parent, d.child, d.open and a.id is not null
-from {prefix}deps d left join {prefix}awaiting a on a.id = d.child where d.child = any($1::bigint[]);
+from unnest($1::bigint[]) e (child) cross join lateral (
+    select parent, child, open from {prefix}deps d where d.child = e.child offset 0
+) d left join lateral (select id from {prefix}awaiting a where a.id = d.child offset 0) a on true;
 
 -- name: batch_members
 -- How many of the jobs belong to which batches.
-select batch_id, count(*) from {prefix}jobs where id = any($1::bigint[]) and batch_id > 0 group by batch_id;
+select j.batch_id, count(*) from unnest($1::bigint[]) e (id)
+cross join lateral (select batch_id from {prefix}jobs j where j.id = e.id offset 0) j where j.batch_id > 0 group by j.batch_id;
 
 -- name: batch_idle
 select id from {prefix}batches where sealed and finished_at = 0 and live = 0 and nested = nested_finished order by id limit $1;

@@ -5,9 +5,11 @@ select coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::b
 
 -- name: tx_settings
 -- Plans without sequential scans, since one that was made for a small table is used when it is large; and no compilation, which
--- the cost that this adds to the few scans that are meant would set off.
+-- the cost that this adds to the few scans that are meant would set off. Modes that send and get values as text need arrays with nulls
+-- in them, and bytes in hex.
 select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true), set_config('enable_seqscan', 'off', true),
-    set_config('jit', 'off', true), set_config('search_path', 'pg_catalog', true), set_config('idle_in_transaction_session_timeout', $2, true);
+    set_config('jit', 'off', true), set_config('search_path', 'pg_catalog', true), set_config('idle_in_transaction_session_timeout', $2, true),
+    set_config('array_nulls', 'on', true), set_config('bytea_output', 'hex', true);
 
 -- name: counts_add
 insert into {prefix}counts (minute, server, succeeded, failed, deleted, retried) values ($1, $2, $3, $4, $5, $6);

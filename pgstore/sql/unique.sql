@@ -13,7 +13,8 @@ where {prefix}uniques.id = (select f.former from unnest($1::bytea[], $4::bigint[
 
 -- name: unique_of
 select j.unique_key, coalesce(u.id, 0), coalesce(u.expires_at, 0)
-from {prefix}jobs j left join {prefix}uniques u on u.unique_key = j.unique_key where j.id = $1 and j.unique_key is not null;
+from {prefix}jobs j left join lateral (select id, expires_at from {prefix}uniques u where u.unique_key = j.unique_key offset 0) u on true
+where j.id = $1 and j.unique_key is not null;
 
 -- name: unique_release
 delete from {prefix}uniques where id = $1 and expires_at = 0;
