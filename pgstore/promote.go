@@ -83,8 +83,8 @@ func (w *work) endLate(limit int) error {
 	if err != nil {
 		return err
 	}
-	if len(late) != len(ids) || slices.ContainsFunc(late, func(l located) bool { return !waits(l.state) }) {
-		return errMoved // claimed or deleted this moment, and its deadline with it
+	if len(late) != len(ids) || slices.ContainsFunc(late, func(l located) bool { return !waits(l.state) || l.deadline > w.nowAt }) {
+		return errMoved // claimed, deleted or replaced this moment, and its deadline with it
 	}
 	return w.endAll(late, driver.Entry{Reason: "deadline"})
 }
