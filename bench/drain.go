@@ -138,14 +138,15 @@ func (r *round) awaitIdle(ctx context.Context) error {
 	}
 }
 
-// single inserts up to n jobs one by one from so many goroutines, until enough says that it is enough, and returns how many it inserted.
+// single inserts up to n jobs one by one from so many goroutines, at least one from each, until enough says that it is enough, and
+// returns how many it inserted.
 func (r *round) single(ctx context.Context, n, clients int, enough func() bool) (int, error) {
 	var next, inserted atomic.Int64
 	errs := make([]error, clients)
 	var group sync.WaitGroup
 	for c := range clients {
 		group.Go(func() {
-			for !enough() {
+			for more := true; more; more = !enough() {
 				i := next.Add(1)
 				if i > int64(n) {
 					return

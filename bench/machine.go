@@ -27,9 +27,18 @@ func machine(w io.Writer) {
 	if d, err := syncTime(); err == nil {
 		fmt.Fprintf(w, "a durable write of 4 KiB takes %.2f ms (median of 50)\n", milliseconds(d))
 	}
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		fmt.Fprintf(w, "load before: %s", strings.Join(strings.Fields(string(b))[:3], " ")+"\n")
+	if l := load(); l != "" {
+		fmt.Fprintln(w, "load before:", l)
 	}
+}
+
+// load is what else the machine had to do in the last minutes: 1, 5 and 15 of them. Linux says so.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(string(b))[:3], " ")
 }
 
 // databases prints the versions and settings of what the systems work on, and how long a durable commit takes there. One that cannot be

@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+	"time"
 )
 
 var systems = []system{
@@ -100,10 +101,16 @@ func (o *order) run(ctx context.Context) (err error) {
 		return err
 	}
 	chosen = slices.DeleteFunc(chosen, func(s system) bool { return slices.Contains(without, s.on) })
+	begin := time.Now()
 	if o.scale != "" {
-		return o.measureScale(ctx, out, chosen)
+		err = o.measureScale(ctx, out, chosen)
+	} else {
+		err = o.measureScenarios(ctx, out, chosen)
 	}
-	return o.measureScenarios(ctx, out, chosen)
+	if err == nil {
+		fmt.Fprintf(out, "took %s; load after: %s\n", time.Since(begin).Round(time.Second), load())
+	}
+	return err
 }
 
 // check refuses what would measure nothing.

@@ -38,7 +38,7 @@ func (s *redisServer) describe(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer client.Close()
-	version, err := info(ctx, client, "server", "redis_version")
+	server, err := info(ctx, client, "server")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *redisServer) describe(ctx context.Context) ([]string, error) {
 		whose = "private"
 	}
 	return []string{fmt.Sprintf("Redis %s, %s, appendonly=%s, appendfsync=%s: what it acknowledges is not durable yet",
-		version, whose, settings["appendonly"], settings["appendfsync"])}, nil
+		server["redis_version"], whose, settings["appendonly"], settings["appendfsync"])}, nil
 }
 
 // start starts the private server, on a port that was free a moment ago.
@@ -170,34 +170,45 @@ func (p *redisPlace) meter(ctx context.Context) (func(context.Context) (spent, e
 	}, nil
 }
 
-func (p *redisPlace) used(ctx context.Context) (s spent, err error) {
+func (p *redisPlace) used(ctx context.Context) (spent, error) {
+	cpu, err := info(ctx, p.client, "cpu")
+	if err != nil {
+		return spent{}, err
+	}
+	var s spent
 	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
-		text, err := info(ctx, p.client, "cpu", field)
+		seconds, err := strconv.ParseFloat(cpu[field], 64)
 		if err != nil {
-			return s, err
-		}
-		seconds, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return s, err
+			return s, fmt.Errorf("INFO cpu of the Redis server: %s: %w", field, err)
 		}
 		s.cpu += time.Duration(seconds * float64(time.Second))
 	}
-	if size, err := info(ctx, p.client, "persistence", "aof_current_size"); err == nil {
-		s.log, err = strconv.ParseInt(size, 10, 64)
+	log, err := info(ctx, p.client, "persistence")
+	if err != nil || log["aof_enabled"] != "1" {
 		return s, err
 	}
-	return s, nil // a server without a log
+	// While a slow disk syncs the file, what is next for it stays in the buffer.
+	for _, field := range []string{"aof_current_size", "aof_buffer_length"} {
+		bytes, err := strconv.ParseInt(log[field], 10, 64)
+		if err != nil {
+			return s, fmt.Errorf("INFO persistence of the Redis server: %s: %w", field, err)
+		}
+		s.log += bytes
+	}
+	return s, nil
 }
 
-func info(ctx context.Context, client *redis.Client, section, field string) (string, error) {
+// info reads a section of what the server says about itself.
+func info(ctx context.Context, client *redis.Client, section string) (map[string]string, error) {
 	text, err := client.Info(ctx, section).Result()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	fields := map[string]string{}
 	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
-			return value, nil
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
 		}
 	}
-	return "", fmt.Errorf("INFO %s of the Redis server has no %s", section, field)
+	return fields, nil
 }

@@ -123,8 +123,9 @@ func backlogCell(ctx context.Context, sys system, size int, point func(...any)) 
 }
 
 // foreignCell claims jobs that stand behind many which no server here can run.
-func foreignCell(ctx context.Context, sys system, _ int, point func(...any)) error {
-	for _, ahead := range []int{0, 10_000, 100_000} {
+func foreignCell(ctx context.Context, sys system, size int, point func(...any)) error {
+	most := min(size, 100_000)
+	for _, ahead := range []int{0, most / 10, most} {
 		err := inPlace(ctx, sys, func(r *round) error {
 			if err := fillStore(ctx, r.store(), ahead, "foreign", 0); err != nil {
 				return err

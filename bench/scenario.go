@@ -110,8 +110,8 @@ func insertMany(call, count int) scenario {
 func insertOne(clients int, z sizes, thorough bool) scenario {
 	return scenario{name: fmt.Sprintf("insert-one-x%d", clients), figures: speed, thorough: thorough,
 		measure: func(ctx context.Context, r *round) ([]float64, error) {
-			until := time.Now().Add(z.single)
 			return r.rate(ctx, func() (int, error) {
+				until := time.Now().Add(z.single)
 				return r.single(ctx, z.jobs, clients, func() bool { return time.Now().After(until) })
 			})
 		}}
