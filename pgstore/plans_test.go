@@ -35,6 +35,7 @@ var whole = map[string]string{
 	"recurring_list": "it lists them all, for a page of theirs",
 	"arrivals_any":   "it ends with the first row of an index of what is to be done",
 	"promote_look":   "it ends with the first row of an index of what is to be done",
+	"sweep_look":     "it ends with the first row of each index",
 }
 
 // The two ways of the server to plan a prepared statement.
