@@ -43,4 +43,12 @@ select coalesce(x.next <= n.at, false) or exists (select 1 from {prefix}counts) 
 from x, n;
 
 -- name: deadlines_passed
-select id from {prefix}deadlines where deadline <= $1 order by deadline, id limit $2;
+select id, deadline from {prefix}deadlines where deadline <= $1 order by deadline, id limit $2;
+
+-- name: deadline_stray
+delete from {prefix}deadlines d where d.deadline = $1 and d.id = $2 and not exists (
+    select 1 from {prefix}jobs j where j.id = d.id and j.deadline = d.deadline and (
+        exists (select 1 from {prefix}ready r where r.queue = j.queue and r.rank = -j.priority and r.id = j.id)
+        or exists (select 1 from {prefix}scheduled s where s.id = j.id)
+        or exists (select 1 from {prefix}throttled t where t.id = j.id)
+        or exists (select 1 from {prefix}awaiting a where a.id = j.id)));
