@@ -20,6 +20,8 @@ type keyed struct {
 	// says what becomes of that.
 	duplicate bool
 	merged    storekit.Merged
+	// holder is that job as it was read. It is replaced as it was then or, when somebody has moved it meanwhile, judged anew.
+	holder located
 	// former is the job that stands beside the key and does not hold it any more, 0 for none.
 	former int64
 }
@@ -112,6 +114,7 @@ func (w *work) collide(d *draft, h keyHolder) error {
 	if !ok {
 		return nil // the window outlives the job
 	}
+	k.holder = l
 	k.newcomer.RunAt = storekit.Instant(d.startAt)
 	k.merged = storekit.Merge(storekit.Holder{
 		State: l.state, RunAt: storekit.Instant(l.runAt), Limited: l.flags&flagLimit != 0, Granted: l.flags&flagGranted != 0,
@@ -127,10 +130,7 @@ func (w *work) replaceHolders(drafts []draft) error {
 		if d.keyed == nil || !d.keyed.merged.Replaced {
 			continue
 		}
-		l, ok, err := w.locate(d.id)
-		if err != nil || !ok {
-			return err
-		}
+		l := d.keyed.holder
 		if err := w.replace(&l, d, d.keyed.merged); err != nil {
 			return err
 		}
