@@ -131,12 +131,14 @@ func (w *work) takeArrivals() (n int, err error) {
 			w.keyTouched(*a.key)
 		}
 	}
-	if len(rules) > 0 {
-		if err := w.writeRules(rules); err != nil {
-			return 0, err
-		}
+	// Jobs before limits, as everywhere.
+	if err := w.meetParents(children); err != nil {
+		return 0, err
 	}
-	return len(list), w.meetParents(children)
+	if len(rules) > 0 {
+		err = w.writeRules(rules)
+	}
+	return len(list), err
 }
 
 // meetParents tells the jobs that new ones wait for that they do, and settles with those that have ended before they could be told.

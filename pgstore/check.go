@@ -15,6 +15,9 @@ import (
 func (s *Store) Check(ctx context.Context) error {
 	var found error
 	err := s.snapshot(ctx, func(r *reader) error {
+		if err := r.exec("check_settings"); err != nil {
+			return err
+		}
 		found = r.check()
 		return nil
 	})

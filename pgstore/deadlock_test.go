@@ -262,6 +262,9 @@ func (c *crowd) insert(ctx context.Context, random *rand.Rand) error {
 
 func (c *crowd) claim(ctx context.Context, random *rand.Rand) error {
 	jobs, err := c.s.Claim(ctx, driver.ClaimQuery{Queues: []string{"a", "b"}, Limit: 1 + random.IntN(20), Server: "a"})
+	if len(jobs) == 0 {
+		<-time.After(2 * time.Millisecond) // as a server would
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.claims = append(c.claims, jobs...)
@@ -293,6 +296,10 @@ func (c *crowd) finish(ctx context.Context, random *rand.Rand) error {
 	jobs := c.claims[:n:n]
 	c.claims = c.claims[n:]
 	c.mu.Unlock()
+	if n == 0 {
+		<-time.After(2 * time.Millisecond)
+		return nil
+	}
 	outs := make([]driver.Outcome, n)
 	for i, j := range jobs {
 		outs[i] = outcome(random, j)

@@ -59,33 +59,33 @@ func (w *work) locateAll(ids []int64) (list []located, err error) {
 
 // leave takes the job out of the table of its state, with what belongs to the state.
 func (w *work) leave(l *located) error {
-	if err := w.dropDeadline(l); err != nil {
+	if err := w.leaveState(l); err != nil {
 		return err
 	}
 	w.memberCounted(l.batch, l.state, -1)
 	w.slotFreed(l)
-	return w.leaveState(l)
+	return w.dropDeadline(l)
 }
 
-// leaveState takes the job out of the table of its state and nothing else. When it is not there any more the transaction is made
-// again.
+// leaveState takes the job out of the table of its state and nothing else. When it is not there any more as it was read, the transaction
+// is made again: it may have learnt of a child, or have run and come back.
 func (w *work) leaveState(l *located) error {
 	switch l.state {
 	case driver.Enqueued:
-		return w.must(1, "ready_drop", l.queue, l.rank, l.id)
+		return w.must(1, "ready_drop", l.id, l.flags, l.claim, l.queue, l.rank)
 	case driver.Processing:
 		l.cancel = false
-		return w.must(1, "lease_drop", l.id)
+		return w.must(1, "lease_drop", l.id, l.flags, l.claim)
 	case driver.Scheduled:
-		return w.must(1, "scheduled_drop", l.id)
+		return w.must(1, "scheduled_drop", l.id, l.flags, l.claim)
 	case driver.Throttled:
-		return w.must(1, "throttled_drop", l.id)
+		return w.must(1, "throttled_drop", l.id, l.flags, l.claim)
 	case driver.Awaiting:
-		return w.must(1, "awaiting_drop", l.id)
+		return w.must(1, "awaiting_drop", l.id, l.flags)
 	case driver.Failed:
-		return w.must(1, "failed_drop", l.id)
+		return w.must(1, "failed_drop", l.id, l.flags, l.claim)
 	}
-	return w.must(1, "done_drop", l.id)
+	return w.must(1, "done_drop", l.id, l.flags, l.claim)
 }
 
 // enter puts the job into the table of a state.
@@ -140,11 +140,12 @@ func waits(state driver.State) bool {
 	return false
 }
 
+// dropDeadline is for a job whose row in the table of its state is ours: another one could give it another deadline before.
 func (w *work) dropDeadline(l *located) error {
 	if l.flags&flagDeadline == 0 || !waits(l.state) {
 		return nil
 	}
-	return w.exec("deadline_drop", l.deadline, l.id)
+	return w.exec("delete_deadlines", []int64{l.id})
 }
 
 func (w *work) putDeadline(l *located) error {

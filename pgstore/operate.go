@@ -45,14 +45,13 @@ func (w *work) endAll(list []located, why driver.Entry) error {
 		return nil
 	}
 	from := map[driver.State]*movers{}
-	var keyed []int64
-	var late deadlines
+	var keyed, late []int64
 	entries := make([]noted, len(list))
 	for i := range list {
 		l := &list[i]
 		moversOf(from, l.state).add(l)
 		if l.flags&flagDeadline != 0 && waits(l.state) {
-			late.add(l)
+			late = append(late, l.id)
 		}
 		w.memberMoved(l.batch, l.state, driver.Deleted, 1)
 		w.slotFreed(l)
@@ -74,8 +73,10 @@ func (w *work) endAll(list []located, why driver.Entry) error {
 			return err
 		}
 	}
-	if err := late.exec(w, "delete_deadlines"); err != nil {
-		return err
+	if len(late) > 0 {
+		if err := w.exec("delete_deadlines", late); err != nil {
+			return err
+		}
 	}
 	if len(keyed) > 0 {
 		if err := w.exec("unique_release_all", keyed); err != nil {
@@ -103,7 +104,7 @@ func (w *work) requeueAll(list []located, actor string) error {
 	from := map[driver.State]*movers{}
 	var outputs []int64
 	raised := map[int32][]int64{}
-	var late deadlines
+	var late []int64
 	entries := make([]noted, len(list))
 	for i := range list {
 		l := &list[i]
@@ -113,7 +114,7 @@ func (w *work) requeueAll(list []located, actor string) error {
 			most := int32(l.attempt) + 1
 			raised[most] = append(raised[most], l.id)
 		case l.flags&flagDeadline != 0:
-			late.add(l)
+			late = append(late, l.id)
 		}
 		if l.flags&flagOutput != 0 {
 			outputs = append(outputs, l.id)
@@ -137,8 +138,10 @@ func (w *work) requeueAll(list []located, actor string) error {
 			return err
 		}
 	}
-	if err := late.exec(w, "requeue_deadlines"); err != nil {
-		return err
+	if len(late) > 0 {
+		if err := w.exec("requeue_deadlines", late); err != nil {
+			return err
+		}
 	}
 	for _, most := range slices.Sorted(maps.Keys(raised)) {
 		if err := w.exec("requeue_attempts", raised[most], most); err != nil {
@@ -169,20 +172,4 @@ func moversOf(from map[driver.State]*movers, state driver.State) *movers {
 		from[state] = m
 	}
 	return m
-}
-
-// deadlines are rows of the table of those that wait for their deadline, as columns.
-type deadlines struct{ at, ids []int64 }
-
-func (d *deadlines) add(l *located) {
-	d.at = append(d.at, l.deadline)
-	d.ids = append(d.ids, l.id)
-}
-
-// exec runs a statement on the rows, if there are any.
-func (d *deadlines) exec(w *work, statement string) error {
-	if len(d.ids) == 0 {
-		return nil
-	}
-	return w.exec(statement, d.at, d.ids)
 }

@@ -73,19 +73,33 @@ func (s *Store) promoteLook(ctx context.Context) (p driver.Promoted, idle bool, 
 
 // endLate deletes waiting jobs whose deadline has come.
 func (w *work) endLate(limit int) error {
-	ids, err := w.list("deadlines_passed", w.nowAt, int64(limit))
+	passed := map[int64]int64{}
+	err := w.each("deadlines_passed", []any{w.nowAt, int64(limit)}, func(rows rows) error {
+		var id, at int64
+		err := rows.Scan(&id, &at)
+		passed[id] = at
+		return err
+	})
+	if err != nil || len(passed) == 0 {
+		return err
+	}
+	late, err := w.locateAll(slices.Sorted(maps.Keys(passed)))
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	late, err := w.locateAll(ids)
-	if err != nil {
-		return err
-	}
-	if len(late) != len(ids) || slices.ContainsFunc(late, func(l located) bool { return !waits(l.state) }) {
-		return errMoved // claimed or deleted this moment, and its deadline with it
+	late = slices.DeleteFunc(late, func(l located) bool {
+		stays := !waits(l.state) || l.deadline != passed[l.id]
+		if !stays {
+			delete(passed, l.id)
+		}
+		return stays
+	})
+	// What is left of passed was claimed, deleted or replaced this moment, and its deadline with it. A row that stays for any other reason
+	// must not be met again and again.
+	for _, id := range slices.Sorted(maps.Keys(passed)) {
+		if err := w.exec("deadline_stray", passed[id], id); err != nil {
+			return err
+		}
 	}
 	return w.endAll(late, driver.Entry{Reason: "deadline"})
 }

@@ -145,14 +145,18 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 			return err
 		}
 	}
-	if err := w.dropDeadline(l); err != nil {
-		return err
-	}
-	if l.state != driver.Awaiting { // that one stays where it is
+	if l.state == driver.Awaiting { // that one stays where it is
+		if err := w.must(1, "awaiting_hold", l.id, l.flags); err != nil {
+			return err
+		}
+	} else {
 		w.memberCounted(l.batch, l.state, -1)
 		if err := w.leaveState(l); err != nil {
 			return err
 		}
+	}
+	if err := w.dropDeadline(l); err != nil {
+		return err
 	}
 	const brought = flagDetails | flagDeadline
 	details := d.flags & flagDetails

@@ -119,12 +119,6 @@ with x as (
 )
 insert into {prefix}done (id, run_at, finished_at, flags, claim, attempt, state) select id, run_at, $3, flags, 0, 0, $2 from x;
 
--- name: flow_deadlines
-delete from {prefix}deadlines where ctid = any(array(
-    select d.place from unnest($1::bigint[]) e (id)
-    cross join lateral (select deadline from {prefix}jobs j where j.id = e.id offset 0) j
-    cross join lateral (select ctid as place from {prefix}deadlines d where d.deadline = j.deadline and d.id = e.id offset 0) d));
-
 -- name: flow_pending
 -- They are locked.
 update {prefix}awaiting a set pending = a.pending - e.fewer from (

@@ -57,6 +57,3 @@ select e.*, $4, $5, 0, 0 from unnest($1::bigint[], $2::bigint[], $3::integer[]) 
 
 -- name: insert_deadlines
 insert into {prefix}deadlines (deadline, id) select e.* from unnest($1::bigint[], $2::bigint[]) e;
-
--- name: deadline_drop
-delete from {prefix}deadlines where deadline = $1 and id = $2;

@@ -35,38 +35,38 @@ insert into {prefix}ready (queue, kind, rank, id, flags, claim, attempt, run_at,
 values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9::bigint, 0), nullif($10::text, ''));
 
 -- name: ready_drop
-delete from {prefix}ready where queue = $1 and rank = $2 and id = $3;
+delete from {prefix}ready where queue = $4 and rank = $5 and id = $1 and flags = $2 and claim = $3;
 
 -- name: lease_drop
-delete from {prefix}lease where id = $1;
+delete from {prefix}lease where id = $1 and flags = $2 and claim = $3;
 
 -- name: scheduled_put
 insert into {prefix}scheduled (queue, kind, rank, id, flags, claim, attempt, run_at, attempted_at, server)
 values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9::bigint, 0), nullif($10::text, ''));
 
 -- name: scheduled_drop
-delete from {prefix}scheduled where id = $1;
+delete from {prefix}scheduled where id = $1 and flags = $2 and claim = $3;
 
 -- name: throttled_put
 insert into {prefix}throttled (queue, kind, rank, id, flags, claim, attempt, run_at, attempted_at, server, limit_key)
 values ($1, $2, $3, $4, $5, $6, $7, $8, nullif($9::bigint, 0), nullif($10::text, ''), $11);
 
 -- name: throttled_drop
-delete from {prefix}throttled where id = $1;
+delete from {prefix}throttled where id = $1 and flags = $2 and claim = $3;
 
 -- name: awaiting_drop
-delete from {prefix}awaiting where id = $1;
+delete from {prefix}awaiting where id = $1 and flags = $2;
 
 -- name: failed_put
 insert into {prefix}failed (queue, kind, id, flags, claim, attempt, run_at, attempted_at, server, finished_at)
 values ($1, $2, $3, $4, $5, $6, $7, nullif($8::bigint, 0), nullif($9::text, ''), $10);
 
 -- name: failed_drop
-delete from {prefix}failed where id = $1;
+delete from {prefix}failed where id = $1 and flags = $2 and claim = $3;
 
 -- name: done_put
 insert into {prefix}done (state, id, flags, claim, attempt, run_at, attempted_at, server, finished_at)
 values ($1, $2, $3, $4, $5, $6, nullif($7::bigint, 0), nullif($8::text, ''), $9);
 
 -- name: done_drop
-delete from {prefix}done where id = $1;
+delete from {prefix}done where id = $1 and flags = $2 and claim = $3;

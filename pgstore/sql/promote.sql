@@ -43,4 +43,13 @@ select coalesce(x.next <= n.at, false) or exists (select 1 from {prefix}counts) 
 from x, n;
 
 -- name: deadlines_passed
-select id from {prefix}deadlines where deadline <= $1 order by deadline, id limit $2;
+select id, deadline from {prefix}deadlines where deadline <= $1 order by deadline, id limit $2;
+
+-- name: deadline_stray
+-- Unless the job waits for this very deadline, in whatever state.
+delete from {prefix}deadlines d where d.deadline = $1 and d.id = $2 and not coalesce((
+    select (select 1 from {prefix}ready r where r.queue = j.queue and r.rank = -j.priority::integer and r.id = j.id limit 1) is not null
+        or (select 1 from {prefix}scheduled s where s.id = j.id limit 1) is not null
+        or (select 1 from {prefix}throttled t where t.id = j.id limit 1) is not null
+        or (select 1 from {prefix}awaiting a where a.id = j.id limit 1) is not null
+    from {prefix}jobs j where j.id = $2 and j.deadline = $1), false);

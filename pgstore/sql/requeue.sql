@@ -184,13 +184,14 @@ delete from {prefix}outputs where id = any($1::bigint[]);
 
 -- name: requeue_deadlines
 -- A job that waits again ends at its deadline again.
-insert into {prefix}deadlines (deadline, id) select deadline, id from unnest($1::bigint[], $2::bigint[]) e (deadline, id);
+insert into {prefix}deadlines (deadline, id) select deadline, id from {prefix}jobs where id = any($1::bigint[]) and deadline is not null;
 
 -- name: delete_deadlines
+-- Of jobs whose state rows are ours: nobody gives them another deadline meanwhile.
 delete from {prefix}deadlines where ctid = any(array(
-    select d.place from unnest($1::bigint[], $2::bigint[]) e (deadline, id) cross join lateral (
-        select d.ctid as place from {prefix}deadlines d where d.deadline = e.deadline and d.id = e.id offset 0
-    ) d));
+    select d.place from unnest($1::bigint[]) e (id)
+    cross join lateral (select j.deadline from {prefix}jobs j where j.id = e.id offset 0) j
+    cross join lateral (select d.ctid as place from {prefix}deadlines d where d.deadline = j.deadline and d.id = e.id offset 0) d));
 
 -- name: queue_pause
 insert into {prefix}queues (name, paused_at) values ($1::text, $2::bigint) on conflict (name) do nothing;

@@ -35,3 +35,6 @@ delete from {prefix}uniques where unique_key = any(array(
 
 -- name: unique_awaiting
 update {prefix}awaiting set rank = $2, flags = $3, run_at = $4 where id = $1;
+
+-- name: awaiting_hold
+select id from {prefix}awaiting where id = $1 and flags = $2 for update;
