@@ -27,12 +27,13 @@ func (s *Store) Promote(ctx context.Context, limit int) (driver.Promoted, error)
 		w.gained = map[string]bool{}
 		defer func() { w.gained = nil }()
 		for _, step := range []func() error{
-			func() error { return w.exec("counts_fold", foldAtMost) },
 			func() error { _, err := w.takeIn(); return err },
 			func() error { return w.endLate(limit) },
 			func() error { return w.promote(limit, &p) },
 			func() error { return w.touchMarked(limit) },
 			w.conclude,
+			// Last, as in Prune: whoever folds holds the totals until it commits.
+			func() error { return w.exec("counts_fold", foldAtMost) },
 		} {
 			if err := step(); err != nil {
 				return err
