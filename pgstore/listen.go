@@ -195,11 +195,12 @@ func (l *listener) next(ctx context.Context, conn *pgx.Conn) (*notice, error) {
 
 // hear passes on what another process has told. What this one has told itself says that it hears.
 func (l *listener) hear(n notice) {
-	l.echo = nil
-	if l.s.hub.isDeaf() {
+	// A pooler hands out what has come meanwhile with the answer to a ping, which is no sign that it will come by itself next time.
+	if l.echo != nil && l.s.hub.isDeaf() {
 		l.s.marks.forget()
 		l.s.hub.resync()
 	}
+	l.echo = nil
 	if n.Origin == l.s.origin {
 		return
 	}

@@ -63,17 +63,18 @@ func suiteOrRound(t *testing.T, dsn, direct string, opts ...Option) {
 }
 
 // TestPgBouncer runs the suite through a pooler in transaction mode, with the settings that the documentation names: with a
-// connection of its own to listen on, and without.
+// connection of its own to listen on, and without, for a role whose sessions begin with odd settings.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	pg := pgserver.Start(t, 0)
-	bouncer := pgserver.StartPgBouncer(t, pg.Addr(), pgserver.Pooling{})
+	direct, role := odd(t, pg, oddSettings[0])
+	bouncer := pgserver.StartPgBouncer(t, pg.Addr(), pgserver.Pooling{Roles: []string{"postgres", role}})
 	t.Logf("PgBouncer %s, PostgreSQL %s", pgserver.BouncerVersion(), pg.Programs().Full)
 	t.Run("listening past it", func(t *testing.T) {
 		suiteOrRound(t, bouncer.DSN("postgres"), pg.DSN("postgres"), ExecMode(pgx.QueryExecModeExec), ListenConn(pg.DSN("postgres")))
 	})
 	t.Run("listening through it", func(t *testing.T) {
-		suite(t, bouncer.DSN("postgres"), pg.DSN("postgres"), ExecMode(pgx.QueryExecModeExec))
+		suite(t, bouncer.DSNFor(role, role), direct, ExecMode(pgx.QueryExecModeExec))
 	})
 }
 
@@ -174,7 +175,7 @@ func TestCaseB100(t *testing.T) {
 	cfg := kiln.ServerConfig{HeartbeatInterval: beat}
 	server, _ := l.work(t, s, cfg, 0)
 	eventually(t, 3*answerWithin, "end of the belief to hear others", func() error {
-		if server.Stats().Listening {
+		if !s.hub.isDeaf() || server.Stats().Listening {
 			return errors.New("it believes that it listens")
 		}
 		return nil
