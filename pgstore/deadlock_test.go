@@ -34,6 +34,20 @@ type crowd struct {
 	claims  []driver.Job
 }
 
+// lasting is how long a variable says that something lasts.
+func lasting(t *testing.T, variable string, otherwise time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // crowdEnv is for how long the crowd is let loose, as time.ParseDuration reads it.
 const crowdEnv = "KILN_POSTGRES_CROWD"
 
@@ -41,13 +55,7 @@ const crowdEnv = "KILN_POSTGRES_CROWD"
 // finishes, promotions, operators, repairs. Nobody hears of a deadlock, or of any error that what they asked for does not explain,
 // and in the end everything fits together. Applications take unique keys in one order, as the documentation asks them to.
 func TestNoDeadlocks(t *testing.T) {
-	lasts := 6 * time.Second
-	if text := os.Getenv(crowdEnv); text != "" {
-		var err error
-		if lasts, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lasts := lasting(t, crowdEnv, 6*time.Second)
 	t.Parallel()
 	pg := pgserver.Start(t, 0, "deadlock_timeout=1s", "log_lock_waits=on")
 	pool := dial(t, pg.DSN("postgres")+"&pool_max_conns=12")

@@ -85,7 +85,7 @@ func (w *work) leaveState(l *located) error {
 	case driver.Failed:
 		return w.must(1, "failed_drop", l.id, l.flags, l.claim)
 	}
-	return w.must(1, "done_drop", l.id, l.flags, l.claim)
+	return w.must(1, "done_drop", l.id, l.flags, l.claim, doneCode(l.state))
 }
 
 // enter puts the job into the table of a state.

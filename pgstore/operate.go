@@ -134,7 +134,7 @@ func (w *work) requeueAll(list []located, actor string) error {
 		if from[m.state] == nil {
 			continue
 		}
-		if err := w.requeueFrom(m.requeue, from[m.state]); err != nil {
+		if err := w.requeueFrom(m.state, m.requeue, from[m.state]); err != nil {
 			return err
 		}
 	}
@@ -156,9 +156,13 @@ func (w *work) requeueAll(list []located, actor string) error {
 	return w.noteAll(entries)
 }
 
-func (w *work) requeueFrom(statement string, m *movers) error {
+func (w *work) requeueFrom(state driver.State, statement string, m *movers) error {
+	args := []any{m.ids, m.flags, w.nowAt, int32(flagGranted | flagOutput), int32(flagLimit)}
+	if state.Archived() { // two states share a table: a job may have gone from one to the other
+		args = append(args, doneCode(state))
+	}
 	n := 0
-	_, err := w.one(statement, []any{m.ids, m.flags, w.nowAt, int32(flagGranted | flagOutput), int32(flagLimit)}, &n)
+	_, err := w.one(statement, args, &n)
 	if err == nil && n != len(m.ids) {
 		err = errMoved
 	}

@@ -91,3 +91,24 @@ func TestJobLeavesAsItWasRead(t *testing.T) {
 		t.Errorf("the next claim: %+v, %v; want claim 2", jobs, err)
 	}
 }
+
+// TestReplacedParent pins that a call may replace a job and wait for it: the job has learnt of its child by the time it is replaced.
+func TestReplacedParent(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s := newStore(t)
+	holder := driver.InsertParams{Kind: "k", Queue: "q", Args: []byte("1"), MaxAttempts: 1, UniqueKey: []byte("key"), UniqueReplace: true}
+	in, err := s.Insert(ctx, []driver.InsertParams{holder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder.Args = []byte("2")
+	child := driver.InsertParams{Kind: "k", Queue: "q", Args: []byte("3"), MaxAttempts: 1, Parents: []driver.Parent{{Index: 0, On: driver.OnSucceeded}}}
+	out, err := s.Insert(ctx, []driver.InsertParams{holder, child})
+	if err != nil || out[0].ID != in[0].ID || !out[0].Replaced || out[1].State != driver.Awaiting {
+		t.Fatalf("a duplicate and a job that waits for it: %+v, %v", out, err)
+	}
+	if err := s.Check(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,7 +19,7 @@ const (
 	begin = "begin isolation level read committed, read write"
 	// lockTimeout is how long a transaction of the store waits for a row. It is shorter than PostgreSQL's deadlock_timeout, so that
 	// in a deadlock with an application it is the store that steps back, before PostgreSQL looks for a victim.
-	lockTimeout = "400ms"
+	lockTimeout = "100ms"
 	// noLockTimeout is for transactions that cannot be made again, since they run a function of the application: it is the others that
 	// have to step back.
 	noLockTimeout = "0"

@@ -20,7 +20,7 @@ type keyed struct {
 	// says what becomes of that.
 	duplicate bool
 	merged    storekit.Merged
-	// holder is that job as it was read. It is replaced as it was then or, when somebody has moved it meanwhile, judged anew.
+	// holder is that job as it was read. When somebody has moved it since then it is judged anew.
 	holder located
 	// former is the job that stands beside the key and does not hold it any more, 0 for none.
 	former int64
@@ -130,12 +130,24 @@ func (w *work) replaceHolders(drafts []draft) error {
 		if d.keyed == nil || !d.keyed.merged.Replaced {
 			continue
 		}
-		l := d.keyed.holder
+		l, ok, err := w.locate(d.id)
+		if err != nil {
+			return err
+		}
+		if !ok || !l.as(&d.keyed.holder) {
+			return errMoved
+		}
 		if err := w.replace(&l, d, d.keyed.merged); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// as reports whether a job is as it was read before, but for what it may have learnt of children, those of this very call for instance.
+func (l *located) as(before *located) bool {
+	return l.state == before.state && l.claim == before.claim && l.runAt == before.runAt &&
+		l.flags&^flagChildren == before.flags&^flagChildren
 }
 
 // replace gives the holder of a key the values of a duplicate.

@@ -69,4 +69,4 @@ insert into {prefix}done (state, id, flags, claim, attempt, run_at, attempted_at
 values ($1, $2, $3, $4, $5, $6, nullif($7::bigint, 0), nullif($8::text, ''), $9);
 
 -- name: done_drop
-delete from {prefix}done where id = $1 and flags = $2 and claim = $3;
+delete from {prefix}done where id = $1 and flags = $2 and claim = $3 and state = $4;

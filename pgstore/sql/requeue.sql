@@ -156,7 +156,7 @@ select (select count(*) from queued) + (select count(*) from throttled);
 -- name: requeue_done
 with held as materialized (
     select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
-        select t.ctid as place from {prefix}done t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+        select t.ctid as place from {prefix}done t where t.id = e.id and t.flags = e.flags and t.state = $6::smallint offset 0 for update of t
     ) t
 ), gone as (
     delete from {prefix}done where ctid = any(array(select place from held))

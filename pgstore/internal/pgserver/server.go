@@ -24,6 +24,9 @@ type Server struct {
 // preferred one. Without the programs the test is skipped.
 func Start(tb testing.TB, major int, settings ...string) *Server {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("the short form starts no servers")
+	}
 	s := &Server{process: process{tb: tb}, programs: Need(tb, major), settings: settings}
 	s.dir = folder(tb)
 	init := s.command(filepath.Join(s.programs.Dir, "initdb"), "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
