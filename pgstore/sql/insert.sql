@@ -1,5 +1,5 @@
 -- name: insert_prompt
--- Jobs that are ready at once and share nothing with others, in one statement: 12 microseconds of the server's time per job at 100 a
+-- Jobs that are ready at once and share nothing with others, in one statement: 5.6 microseconds of the server's time per job at 1,000 a
 -- call. Ids are given out in the order of the list, so that sorted they are those of its places.
 with n as (
     select coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as at
