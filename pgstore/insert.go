@@ -182,7 +182,7 @@ func (w *work) insert(drafts []draft) error {
 	for _, step := range []func([]draft) error{
 		w.meet, w.number, w.resolve,
 		// From here on nothing is refused.
-		w.replaceHolders, w.setRules, w.insertKeys, w.admitFitting, w.insertPayloads, w.insertStates, w.insertDeadlines, w.insertWaits,
+		w.takeKeys, w.setRules, w.admitFitting, w.insertPayloads, w.insertStates, w.insertDeadlines, w.insertWaits,
 	} {
 		if err := step(drafts); err != nil {
 			return err

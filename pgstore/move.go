@@ -121,6 +121,9 @@ func (w *work) enter(l *located, state driver.State) error {
 	case driver.Failed:
 		return w.exec("failed_put", l.queue, l.kind, l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, w.nowAt)
 	}
+	if !state.Archived() {
+		return fmt.Errorf("pgstore: job %d cannot come into the state %s", l.id, state)
+	}
 	return w.exec("done_put", doneCode(state), l.id, l.flags, l.claim, l.attempt, l.runAt, l.attemptedAt, l.server, w.nowAt)
 }
 

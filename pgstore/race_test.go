@@ -55,7 +55,7 @@ func TestHolderMovesWhileItIsJudged(t *testing.T) {
 			if n, err := s.Delete(ctx, driver.Filter{IDs: []int64{in[0].ID}}); n != 1 || err != nil {
 				t.Errorf("deleting the holder: %d, %v", n, err)
 			}
-			return w.replaceHolders(drafts)
+			return w.takeKeys(drafts)
 		})
 		if err := s.Check(ctx); err != nil {
 			t.Error(err)

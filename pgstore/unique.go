@@ -119,29 +119,54 @@ func (w *work) collide(d *draft, h keyHolder) error {
 	k.merged = storekit.Merge(storekit.Holder{
 		State: l.state, RunAt: storekit.Instant(l.runAt), Limited: l.flags&flagLimit != 0, Granted: l.flags&flagGranted != 0,
 	}, k.newcomer, w.now)
-	d.state = k.merged.State
+	d.state, k.holder = k.merged.State, l
 	return nil
 }
 
-// replaceHolders gives the values of duplicates to the holders that take them.
-func (w *work) replaceHolders(drafts []draft) error {
+// takeKeys takes the keys of new jobs and gives the values of duplicates to the holders that take them, in the order of the keys, which
+// is the same for everybody: two transactions that want the same keys wait for each other and never in a circle. A job that is born
+// deleted takes none.
+func (w *work) takeKeys(drafts []draft) error {
+	var list []*draft
 	for i := range drafts {
-		d := &drafts[i]
-		if d.keyed == nil || !d.keyed.merged.Replaced {
-			continue
-		}
-		l, ok, err := w.locate(d.id)
-		if err != nil {
-			return err
-		}
-		if !ok || !l.as(&d.keyed.holder) {
-			return errMoved
-		}
-		if err := w.replace(&l, d, d.keyed.merged); err != nil {
-			return err
+		if d := &drafts[i]; d.takesKey() || d.replaces() {
+			list = append(list, d)
 		}
 	}
+	slices.SortFunc(list, func(a, b *draft) int { return bytes.Compare(a.keyed.key, b.keyed.key) })
+	for len(list) > 0 {
+		n := 0
+		for n < len(list) && list[n].takesKey() {
+			n++
+		}
+		if n > 0 {
+			if err := w.insertKeys(list[:n]); err != nil {
+				return err
+			}
+			list = list[n:]
+			continue
+		}
+		if err := w.replaceHolder(list[0]); err != nil {
+			return err
+		}
+		list = list[1:]
+	}
 	return nil
+}
+
+func (d *draft) takesKey() bool { return d.keyed != nil && !d.keyed.duplicate && !d.state.Final() }
+func (d *draft) replaces() bool { return d.keyed != nil && d.keyed.merged.Replaced }
+
+// replaceHolder gives the values of a duplicate to the job that holds its key.
+func (w *work) replaceHolder(d *draft) error {
+	l, ok, err := w.locate(d.id)
+	if err != nil {
+		return err
+	}
+	if !ok || !l.as(&d.keyed.holder) {
+		return errMoved // released, claimed or ended since, and another decision is due
+	}
+	return w.replace(&l, d, d.keyed.merged)
 }
 
 // as reports whether a job is as it was read before, but for what it may have learnt of children, those of this very call for instance.
@@ -236,19 +261,9 @@ func followDuplicates(drafts []draft) error {
 	return nil
 }
 
-// insertKeys takes the keys of new jobs, in an order that is the same for everybody. One that is born deleted takes none. When
-// somebody else has taken one meanwhile, the call is made again and finds a duplicate.
-func (w *work) insertKeys(drafts []draft) error {
-	var taken []*draft
-	for i := range drafts {
-		if d := &drafts[i]; d.keyed != nil && !d.keyed.duplicate && !d.state.Final() {
-			taken = append(taken, d)
-		}
-	}
-	if len(taken) == 0 {
-		return nil
-	}
-	slices.SortFunc(taken, func(a, b *draft) int { return bytes.Compare(a.keyed.key, b.keyed.key) })
+// insertKeys takes the keys of new jobs, which come sorted. When somebody else has taken one meanwhile, the call is made again and finds
+// a duplicate.
+func (w *work) insertKeys(taken []*draft) error {
 	keys := make([][]byte, len(taken))
 	ids, expires, former := make([]int64, len(taken)), make([]int64, len(taken)), make([]int64, len(taken))
 	for i, d := range taken {
