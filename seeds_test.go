@@ -275,8 +275,6 @@ func TestSampleTxWriter(t *testing.T) {
 }
 
 var waiting = []struct{ from, sample, ability string }{
-	{"README, With PostgreSQL", `store, err := pgstore.New(ctx, pool)`, "pgstore"},
-	{"README, Transactional enqueue", `store.SQLTx(tx)`, "pgstore"},
 	{"README, Observability", `client := kiln.NewClient(store, kilnotel.EnqueueMiddleware())`, "kilnotel"},
 	{"README, Dashboard", `mux.Handle("/kiln/", dashboard.New(client, dashboard.Options{`, "dashboard"},
 	{"v0.5.0", `store, err := mssqlstore.New(ctx, db)`, "mssqlstore"},

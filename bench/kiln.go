@@ -12,12 +12,12 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-var kilnMemory = system{"kiln-memory", false, func(context.Context, string) (instance, error) {
+var kilnMemory = system{name: "kiln-memory", on: onMemory, kiln: true, thorough: true, open: func(context.Context, string) (instance, error) {
 	s := memstore.New()
 	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { s.Close(); return nil }}, nil
 }}
 
-var kilnSQLite = system{"kiln-sqlite", true, func(ctx context.Context, dir string) (instance, error) {
+var kilnSQLite = system{name: "kiln-sqlite", on: onSQLite, kiln: true, shared: true, open: func(ctx context.Context, dir string) (instance, error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqliteFile)+"?_pragma=busy_timeout(5000)&_pragma=synchronous("+synchronous+")")
 	if err != nil {
 		return nil, err
@@ -29,11 +29,6 @@ var kilnSQLite = system{"kiln-sqlite", true, func(ctx context.Context, dir strin
 	}
 	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { s.Close(); return db.Close() }}, nil
 }}
-
-// newKilnInstance works on a store that somebody else opened and closes.
-func newKilnInstance(s driver.Store) *kilnInstance {
-	return &kilnInstance{store: s, client: kiln.NewClient(s), shut: func() error { return nil }}
-}
 
 type kilnInstance struct {
 	store  driver.Store
@@ -73,6 +68,11 @@ func (k *kilnInstance) serve(ctx context.Context, mux *kiln.Mux, cfg kiln.Server
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
 	return func() error { cancel(); return <-done }, nil
+}
+
+func (k *kilnInstance) idle(ctx context.Context) (bool, error) {
+	c, err := k.store.Counts(ctx)
+	return c.Enqueued+c.Processing+c.Scheduled+c.Throttled+c.Awaiting == 0, err
 }
 
 func (k *kilnInstance) close() error { return k.shut() }

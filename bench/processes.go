@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,18 +13,26 @@ import (
 	"time"
 )
 
-// childEnv makes the program one worker process of the scenario with two: its value is the system's name and the folder.
+// childEnv makes the program a worker process: its value is the system's name, and that of the other the place's address.
 const (
-	childEnv    = "KILN_BENCH_CHILD"
-	childDirEnv = "KILN_BENCH_DIR"
+	childEnv        = "KILN_BENCH_CHILD"
+	childPlaceEnv   = "KILN_BENCH_PLACE"
+	childDurableEnv = "KILN_BENCH_SYNCHRONOUS"
 )
 
-// child works on a database that is there, from the word go until its input ends, and says every few milliseconds how many jobs it
-// has run.
+// childWorkers is how many workers each process has.
+const childWorkers = 50
+
+// child works in a place that is there, with a client of its own, from the word go until its input ends, and says every few milliseconds how
+// many jobs it has run.
 func child(name string) error {
 	ctx := context.Background()
-	sys := pick(systems, name, false)[0]
-	inst, err := sys.open(ctx, os.Getenv(childDirEnv))
+	synchronous = os.Getenv(childDurableEnv)
+	chosen, err := pick(systems, name, false)
+	if err != nil {
+		return err
+	}
+	inst, err := chosen[0].open(ctx, os.Getenv(childPlaceEnv))
 	if err != nil {
 		return err
 	}
@@ -31,7 +40,7 @@ func child(name string) error {
 	fmt.Println("ready")
 	in.Scan()
 	var ran atomic.Int64
-	stop, err := inst.work(ctx, 50, func(int64) { ran.Add(1) })
+	stop, err := inst.work(ctx, childWorkers, func(int64) { ran.Add(1) })
 	if err != nil {
 		return err
 	}
@@ -43,10 +52,7 @@ func child(name string) error {
 		fmt.Println(ran.Load())
 		select {
 		case <-ended:
-			if err := stop(); err != nil {
-				return err
-			}
-			return inst.close()
+			return errors.Join(stop(), inst.close())
 		case <-tick.C:
 		}
 	}
@@ -54,15 +60,16 @@ func child(name string) error {
 
 // process is a worker process as its parent sees it.
 type process struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	// ready is closed when it waits for the word, or has ended.
 	ready chan struct{}
 	ran   atomic.Int64
 }
 
-func startProcess(sys, dir string) (*process, error) {
-	p := &process{cmd: exec.Command(os.Args[0]), ready: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), childEnv+"="+sys, childDirEnv+"="+dir, "KILN_BENCH_SYNCHRONOUS="+synchronous)
+func startProcess(ctx context.Context, sys, address string) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, os.Args[0]), ready: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), childEnv+"="+sys, childPlaceEnv+"="+address, childDurableEnv+"="+synchronous)
 	p.cmd.Stderr = os.Stderr
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -89,10 +96,21 @@ func startProcess(sys, dir string) (*process, error) {
 }
 
 // drainByProcesses lets so many processes work through what is there.
-func (r *round) drainByProcesses(n, count int) ([]float64, error) {
+func (r *round) drainByProcesses(ctx context.Context, n, count int, most time.Duration) (_ []float64, err error) {
+	if err := r.filled(ctx, n); err != nil {
+		return nil, err
+	}
 	var all []*process
+	defer func() {
+		for _, p := range all {
+			p.in.Close()
+			if end := p.cmd.Wait(); err == nil {
+				err = end
+			}
+		}
+	}()
 	for range count {
-		p, err := startProcess(r.sys.name, r.dir)
+		p, err := startProcess(ctx, r.sys.name, r.place.address())
 		if err != nil {
 			return nil, err
 		}
@@ -105,25 +123,29 @@ func (r *round) drainByProcesses(n, count int) ([]float64, error) {
 	for _, p := range all {
 		fmt.Fprintln(p.in, "go")
 	}
+	ran, err := r.awaitProcesses(ctx, all, n, begin.Add(most))
+	return []float64{float64(ran) / time.Since(begin).Seconds()}, err
+}
+
+// awaitProcesses waits until the ends of n jobs are stored, or until the cut, and returns how many jobs ran.
+func (r *round) awaitProcesses(ctx context.Context, all []*process, n int, cut time.Time) (ran int, err error) {
 	for {
-		ran := int64(0)
+		ran = 0
 		for _, p := range all {
-			ran += p.ran.Load()
+			ran += int(p.ran.Load())
 		}
-		if ran >= int64(n) {
-			break
-		}
-		if time.Since(begin) > 5*time.Minute {
-			return nil, fmt.Errorf("%d of %d jobs after five minutes", ran, n)
+		switch {
+		case ran >= n:
+			return n, r.awaitIdle(ctx)
+		case ctx.Err() != nil:
+			return ran, ctx.Err()
+		case time.Now().After(cut):
+			r.part = float64(ran) / float64(n)
+			if ran == 0 {
+				return 0, fmt.Errorf("none of %d jobs has run", n)
+			}
+			return ran, nil
 		}
 		<-time.After(time.Millisecond)
 	}
-	took := time.Since(begin)
-	for _, p := range all {
-		p.in.Close()
-		if err := p.cmd.Wait(); err != nil {
-			return nil, err
-		}
-	}
-	return []float64{float64(n) / took.Seconds()}, nil
 }

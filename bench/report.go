@@ -3,111 +3,148 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
+	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
-// machine prints where the figures come from, and how long a durable write takes here.
-func machine(w io.Writer) {
-	cpu := "unknown CPU"
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if name, ok := strings.CutPrefix(line, "model name\t: "); ok {
-				cpu = strings.TrimSpace(name)
-				break
-			}
-		}
-	}
-	fmt.Fprintf(w, "%s, %d cores, %s, %s\n", cpu, runtime.NumCPU(), runtime.Version(), time.Now().Format(time.DateOnly))
-	if d, err := syncTime(); err == nil {
-		fmt.Fprintf(w, "a durable write of 4 KiB takes %.2f ms (median of 50)\n", float64(d)/float64(time.Millisecond))
-	}
-}
-
-func syncTime() (time.Duration, error) {
-	f, err := os.Create(filepath.Join(os.TempDir(), fmt.Sprintf("kiln-bench-sync-%d", os.Getpid())))
-	if err != nil {
-		return 0, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	page := make([]byte, 4096)
-	var took []time.Duration
-	for range 50 {
-		begin := time.Now()
-		if _, err := f.Write(page); err != nil {
-			return 0, err
-		}
-		if err := f.Sync(); err != nil {
-			return 0, err
-		}
-		took = append(took, time.Since(begin))
-	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
-}
-
-// show prints a scenario's medians with their ranges, and how many times better kiln on the same database is.
-func show(w io.Writer, sc scenario, chosen []system, values map[string][][]float64) {
-	if len(sc.shapes) > 0 {
-		showShapes(w, sc, chosen, values)
+// show prints a scenario's medians with their ranges, and how many times better kiln on the same kind of database is.
+func show(w io.Writer, sc scenario, chosen []system, found map[string][][]outcome) {
+	if len(sc.parts) > 0 {
+		showParts(w, sc, chosen, found)
 		return
 	}
-	if len(sc.quantiles) == 0 {
-		showFigure(w, sc, sc.name, 0, chosen, values)
-	}
-	for i, q := range sc.quantiles {
-		showFigure(w, sc, fmt.Sprintf("%s-p%.0f", sc.name, 100*q), i, chosen, values)
-	}
-}
-
-func showFigure(w io.Writer, sc scenario, name string, figure int, chosen []system, values map[string][][]float64) {
-	column := func(sys system) (v []float64) {
-		for _, round := range values[sys.name] {
-			v = append(v, round[figure])
+	for i, f := range sc.figures {
+		name := sc.name
+		if len(sc.figures) > 1 {
+			name += " " + f.name
 		}
-		return v
-	}
-	fmt.Fprintf(w, "%s (%s)\n", name, sc.unit)
-	kiln := median(column(kilnSQLite))
-	for _, sys := range chosen {
-		v := column(sys)
-		ratio := ""
-		if sys.name != kilnSQLite.name && kiln > 0 {
-			better := kiln / median(v)
-			if sc.seconds {
-				better = median(v) / kiln
+		fmt.Fprintln(w, name+inUnits(f.unit))
+		for _, sys := range chosen {
+			v := column(found[sys.name], func(o []outcome) float64 { return o[0].values[i] })
+			if len(v) == 0 {
+				continue
 			}
-			ratio = fmt.Sprintf("   kiln-sqlite is %.2f×", better)
+			fmt.Fprintf(w, "  %s", spread(sys.name, v))
+			if !f.bare {
+				fmt.Fprint(w, ratio(f, sys, i, v, found))
+			}
+			if i == 0 {
+				fmt.Fprint(w, cut(found[sys.name], 0))
+			}
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "  %-20s %12s  [%s … %s]%s\n", sys.name, number(median(v)), number(slices.Min(v)), number(slices.Max(v)), ratio)
-	}
-	fmt.Fprintln(w)
-}
-
-// showShapes prints how fast each shape of job drains, and which part of the first shape's speed that is.
-func showShapes(w io.Writer, sc scenario, chosen []system, values map[string][][]float64) {
-	for _, sys := range chosen {
-		fmt.Fprintf(w, "%s on %s (%s)\n", sc.name, sys.name, sc.unit)
-		for i := range sc.shapes {
-			var speeds, parts []float64
-			for _, round := range values[sys.name] {
-				speeds, parts = append(speeds, round[i]), append(parts, round[i]/round[0])
-			}
-			fmt.Fprintf(w, "  %-20s %12s  [%s … %s]   %.2f of %s\n", sc.shapes[i].name,
-				number(median(speeds)), number(slices.Min(speeds)), number(slices.Max(speeds)), median(parts), sc.shapes[0].name)
+		if i == 0 {
+			showCosts(w, chosen, found)
 		}
 		fmt.Fprintln(w)
 	}
 }
 
+func inUnits(unit string) string {
+	if unit == "" {
+		return ""
+	}
+	return " (" + unit + ")"
+}
+
+// spread is a median with its range.
+func spread(name string, v []float64) string {
+	return fmt.Sprintf("%-26s %12s  [%s … %s]", name, number(median(v)), number(slices.Min(v)), number(slices.Max(v)))
+}
+
+func ratio(f figure, sys system, i int, v []float64, found map[string][][]outcome) string {
+	reference := sys.on.reference()
+	ours := column(found[reference], func(o []outcome) float64 { return o[0].values[i] })
+	if sys.name == reference || len(ours) == 0 {
+		return ""
+	}
+	better := median(ours) / median(v)
+	if f.less {
+		better = median(v) / median(ours)
+	}
+	return fmt.Sprintf("   %s is %.2f×", reference, better)
+}
+
+// cut says which part of the jobs ran in the time that there was.
+func cut(rounds [][]outcome, part int) string {
+	least := 1.0
+	for _, o := range rounds {
+		least = min(least, o[part].part)
+	}
+	if least == 1 {
+		return ""
+	}
+	return fmt.Sprintf("   cut, at %.0f %% in one round", 100*least)
+}
+
+// showCosts prints what one job costs, and where the round saw it from its insert to its end, what all of that costs.
+func showCosts(w io.Writer, chosen []system, found map[string][][]outcome) {
+	for _, of := range []struct {
+		what string
+		cost func(outcome) *cost
+	}{
+		{"per job", func(o outcome) *cost { return o.cost }},
+		{"per job with its insert", func(o outcome) *cost { return o.life }},
+	} {
+		head := true
+		for _, sys := range chosen {
+			line := costLine(found[sys.name], of.cost)
+			if line == "" {
+				continue
+			}
+			if head {
+				fmt.Fprintf(w, "  %s (median):\n", of.what)
+				head = false
+			}
+			fmt.Fprintf(w, "    %-24s %s\n", sys.name, line)
+		}
+	}
+}
+
+func costLine(rounds [][]outcome, of func(outcome) *cost) string {
+	var parts []string
+	for i, f := range costs {
+		v := column(rounds, func(o []outcome) float64 {
+			if c := of(o[0]); c != nil {
+				return c[i]
+			}
+			return math.NaN()
+		})
+		if len(v) > 0 {
+			parts = append(parts, strings.ReplaceAll(f.name, "-", " ")+" "+strings.TrimSpace(number(median(v))+" "+f.unit))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// showParts prints how fast each part is, and which share of the first part's speed that is.
+func showParts(w io.Writer, sc scenario, chosen []system, found map[string][][]outcome) {
+	for _, sys := range chosen {
+		fmt.Fprintf(w, "%s on %s%s\n", sc.name, sys.name, inUnits(sc.parts[0].figures[0].unit))
+		for i, part := range sc.parts {
+			speeds := column(found[sys.name], func(o []outcome) float64 { return o[i].values[0] })
+			shares := column(found[sys.name], func(o []outcome) float64 { return o[i].values[0] / o[0].values[0] })
+			fmt.Fprintf(w, "  %s   %.2f of %s%s\n", spread(part.name, speeds), median(shares), sc.parts[0].name, cut(found[sys.name], i))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// column picks one number of each round, those left out that could not be told.
+func column(rounds [][]outcome, pick func([]outcome) float64) []float64 {
+	var v []float64
+	for _, o := range rounds {
+		if x := pick(o); !math.IsNaN(x) {
+			v = append(v, x)
+		}
+	}
+	return v
+}
+
 func median(v []float64) float64 {
 	if len(v) == 0 {
-		return 0
+		return math.NaN()
 	}
 	s := slices.Sorted(slices.Values(v))
 	if len(s)%2 == 1 {
@@ -117,8 +154,11 @@ func median(v []float64) float64 {
 }
 
 func number(v float64) string {
-	if v < 100 {
+	switch {
+	case v < 10:
 		return fmt.Sprintf("%.3f", v)
+	case v < 100:
+		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("%.0f", v)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/kilnjobs/kiln"
@@ -15,6 +14,8 @@ type shape struct {
 	name string
 	// spec is the n-th job.
 	spec func(n int64) kiln.Spec
+	// args is how large the args are, if not as large as those of other jobs.
+	args int
 	// batch makes each call's jobs members of a batch of their own.
 	batch bool
 	// fails says which jobs fail at their first attempt.
@@ -26,6 +27,7 @@ const limitKeys = 10_000
 
 var shapes = []shape{
 	{name: "plain"},
+	{name: "args-4k", args: 4096},
 	{name: "unique", spec: func(n int64) kiln.Spec {
 		return kiln.Spec{Options: []kiln.InsertOption{kiln.Unique{Key: fmt.Sprint(n)}}}
 	}},
@@ -54,13 +56,20 @@ func (s *shape) fill(ctx context.Context, k *kilnInstance, n int) error {
 			if s.spec != nil {
 				specs[i] = s.spec(int64(first + i))
 			}
-			specs[i].Args = newPayload(int64(first + i))
+			specs[i].Args = s.payload(int64(first + i))
 		}
 		if err := s.insert(ctx, k, specs); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *shape) payload(n int64) payload {
+	if s.args > 0 {
+		return payload{N: n, Text: textFor(s.args)}
+	}
+	return newPayload(n)
 }
 
 func (s *shape) insert(ctx context.Context, k *kilnInstance, specs []kiln.Spec) error {
@@ -91,48 +100,19 @@ func (s *shape) work(ctx context.Context, k *kilnInstance, handle func()) (func(
 	})
 }
 
-// shapes drains n jobs of each shape, each on a fresh database.
-func (r *round) shapes(ctx context.Context, n int) ([]float64, error) {
-	var speeds []float64
-	for i := range shapes {
-		s := &shapes[i]
-		one := scenario{name: s.name, measure: func(ctx context.Context, r *round) ([]float64, error) {
-			return r.drainShape(ctx, s, n)
-		}}
-		speed, err := run(ctx, one, r.sys)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
-		}
-		speeds = append(speeds, speed...)
-	}
-	return speeds, nil
-}
-
-func (r *round) drainShape(ctx context.Context, s *shape, n int) ([]float64, error) {
+func (r *round) drainShape(ctx context.Context, s *shape, n int, most time.Duration) ([]float64, error) {
 	k := r.inst.(*kilnInstance)
-	if err := s.fill(ctx, k, n); err != nil {
-		return nil, err
-	}
-	return countDown(n, func(handled func()) (func() error, error) { return s.work(ctx, k, handled) })
-}
-
-// countDown measures how long work takes to handle n jobs.
-func countDown(n int, work func(handled func()) (stop func() error, err error)) ([]float64, error) {
-	var left atomic.Int64
-	left.Store(int64(n))
-	done := make(chan struct{})
-	begin := time.Now()
-	stop, err := work(func() {
-		if left.Add(-1) == 0 {
-			close(done)
-		}
-	})
+	c, err := r.metered(ctx, func() (int, error) { return n, s.fill(ctx, k, n) })
 	if err != nil {
 		return nil, err
 	}
-	if err := wait(done, 5*time.Minute); err != nil {
-		return nil, fmt.Errorf("%d of %d jobs left: %w", left.Load(), n, err)
+	r.filling = &c
+	if err := r.place.settle(ctx); err != nil {
+		return nil, err
 	}
-	speed := perSecond(n, begin)
-	return speed, stop()
+	p, err := r.countDown(ctx, n, most, func(p *progress) (func() error, error) { return s.work(ctx, k, p.handled) })
+	if err != nil {
+		return nil, err
+	}
+	return []float64{p.speed()}, nil
 }

@@ -1,8 +1,6 @@
 package pgstore
 
 import (
-	"slices"
-
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
@@ -10,8 +8,6 @@ import (
 // admission looks at the waiting jobs of some limit keys.
 type admission struct {
 	*work
-	// known are the keys whose waiting jobs are known already, as their rows in the database are.
-	known  map[string]waitingKey
 	keys   []string
 	shifts map[string]shift
 	// started and reserved are ids, starts the reserved starts. Members are the ids of those that belong to batches.
@@ -98,32 +94,12 @@ func (a *admission) startMany(waiting []waitingKey) (walks []*waitingKey, err er
 	return walks, nil
 }
 
-// waiting finds the keys that have waiting jobs which may get on: those that the call knows, and those that it reads now.
+// waiting finds the keys that have waiting jobs which may get on.
 func (a *admission) waiting() ([]waitingKey, error) {
 	var waiting []waitingKey
-	unknown := a.keys
-	if len(a.known) > 0 {
-		unknown = nil
-		for i, key := range a.keys {
-			k, ok := a.known[key]
-			if !ok {
-				unknown = append(unknown, key)
-				continue
-			}
-			k.index = i
-			k.Active += int(a.shifts[key].active)
-			waiting = append(waiting, k)
-		}
-		if len(unknown) == 0 {
-			return waiting, nil
-		}
-	}
-	err := a.each("limits_waiting", []any{unknown}, func(rows rows) error {
+	err := a.each("limits_waiting", []any{a.keys}, func(rows rows) error {
 		var k waitingKey
 		err := rows.Scan(&k.index, &k.Max, &k.Active, &k.more)
-		if len(unknown) < len(a.keys) {
-			k.index, _ = slices.BinarySearch(a.keys, unknown[k.index])
-		}
 		k.Active += int(a.shifts[a.keys[k.index]].active)
 		waiting = append(waiting, k)
 		return err

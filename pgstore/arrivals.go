@@ -15,7 +15,7 @@ const takenIn = 1000
 
 // arrivals is what a transaction of an application brings that has to be looked at once it is committed.
 type arrivals struct {
-	// children are new jobs that wait for jobs of other transactions.
+	// children are new jobs that name others as their parents, which have to know.
 	children []int64
 	rules    map[string]storekit.Rule
 }
@@ -63,7 +63,7 @@ func (w *work) leaveBehind() error {
 			return err
 		}
 	}
-	w.arrivals, w.limits, w.known = arrivals{}, nil, nil
+	w.arrivals, w.limits = arrivals{}, nil
 	return nil
 }
 
@@ -147,12 +147,15 @@ func (w *work) meetParents(children []int64) error {
 		return nil
 	}
 	r := resolver{work: w, states: map[int64]driver.State{}, flags: map[int64]int32{}}
-	type dep struct{ parent, child int64 }
+	type dep struct {
+		parent, child int64
+		waits         bool
+	}
 	var deps []dep
 	var parents []int64
 	err := w.each("arrivals_deps", []any{children}, func(rows rows) error {
 		var d dep
-		err := rows.Scan(&d.parent, &d.child)
+		err := rows.Scan(&d.parent, &d.child, &d.waits)
 		deps, parents = append(deps, d), append(parents, d.parent)
 		return err
 	})
@@ -166,6 +169,9 @@ func (w *work) meetParents(children []int64) error {
 		return err
 	}
 	for _, d := range deps {
+		if !d.waits {
+			continue
+		}
 		state, there := r.states[d.parent]
 		if !there {
 			state = storekit.Pruned

@@ -67,17 +67,19 @@ type claim struct {
 	jobs   []driver.Job
 }
 
-// run claims from the marks on, and looks at everything when it is time to, or when that was not enough.
+// run claims from the marks on, and looks at everything when it is time to, or when that was not enough. While this process hears what
+// others tell, jobs that were found do not wait for a look, which would find something that nobody has told of.
 func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
-	lines, stale := c.s.marks.lines(c.key, c.queues, time.Now())
+	lines, trusted := c.s.marks.lines(c.key, c.queues, time.Now())
 	defer c.s.marks.left()
-	if !stale {
+	hears := c.s.listener.hears.Load() && !c.s.hub.isDeaf()
+	if trusted == fresh || trusted == stale && hears {
 		if len(lines) > 0 {
 			if err := c.take(ctx, lines, nil); err != nil {
 				return nil, err
 			}
 		}
-		if len(c.jobs) >= c.limit || !c.s.marks.worth(c.key, c.queues, time.Now()) {
+		if len(c.jobs) >= c.limit || hears && len(c.jobs) > 0 || !c.s.marks.worth(c.key, c.queues, time.Now()) {
 			return c.jobs, nil
 		}
 	}
@@ -139,7 +141,7 @@ func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) 
 	}
 	want := c.limit - len(c.jobs)
 	first := len(c.jobs)
-	var rd claimReader
+	rd := newClaimReader()
 	err := c.s.retried(ctx, func() error {
 		c.jobs = c.jobs[:first]
 		return c.s.batched(ctx, func(batch *pgx.Batch) {
@@ -212,48 +214,63 @@ func (s *Store) retried(ctx context.Context, fn func() error) error {
 	}
 }
 
-// claimReader reads the rows of a claim. Names that repeat from row to row are kept once.
+// claimReader reads the rows of a claim. Its columns are read into the same variables again and again, and names that repeat from row to
+// row are kept once.
 type claimReader struct {
-	args        packer
-	queue, kind string
-	limitKey    string
-	now         time.Time
-	at          int64
+	row struct {
+		id, runAt, at, createdAt, timeout                         int64
+		flags, claim, attempt, most, rank                         int32
+		queue, kind, args, limitKey, recurring, title, tags, meta rawBytes
+		batch                                                     *int64
+		parents                                                   []int64
+	}
+	into []any
+
+	args                  packer
+	queue, kind, limitKey string
+	now                   time.Time
+	at                    int64
+}
+
+func newClaimReader() *claimReader {
+	c := &claimReader{}
+	r := &c.row
+	c.into = []any{&r.id, &r.runAt, &r.flags, &r.claim, &r.attempt, &r.rank, &r.queue, &r.kind, &r.at, &r.createdAt, &r.timeout, &r.most, &r.args,
+		&r.batch, &r.limitKey, &r.recurring, &r.parents, &r.title, &r.tags, &r.meta}
+	return c
 }
 
 func (c *claimReader) read(rows pgx.Rows, jobs []driver.Job) ([]driver.Job, error) {
-	var id, runAt, at, createdAt, timeout int64
-	var flags, claim, attempt, most int32
-	var rank int32
-	var queue, kind, args, limitKey, recurring, title, tags, meta rawBytes
-	var batch *int64
-	var parents []int64
 	for rows.Next() {
-		err := rows.Scan(&id, &runAt, &flags, &claim, &attempt, &rank, &queue, &kind, &at, &createdAt, &timeout, &most, &args,
-			&batch, &limitKey, &recurring, &parents, &title, &tags, &meta)
-		if err != nil {
+		if err := rows.Scan(c.into...); err != nil {
 			return jobs, err
 		}
-		if at != c.at {
-			c.at, c.now = at, storekit.Instant(at)
-		}
-		job := driver.Job{
-			Ref:  driver.Ref{ID: id, Claim: claim},
-			Kind: repeated(&c.kind, kind), Queue: repeated(&c.queue, queue), Priority: int16(-rank),
-			Attempt: int(attempt), MaxAttempts: int(most), Timeout: storekit.MillisTimeout(timeout),
-			RunAt: storekit.Instant(runAt), CreatedAt: storekit.Instant(createdAt), AttemptedAt: c.now,
-			LimitKey: repeated(&c.limitKey, limitKey), Args: c.args.keep(args),
-			RecurringID: string(recurring), Title: string(title), Tags: decodeTags(tags), Meta: decodeMeta(meta),
-		}
-		if batch != nil {
-			job.BatchID = *batch
-		}
-		if len(parents) > 0 {
-			job.Parents, parents = parents, nil
-		}
-		jobs = append(jobs, job)
+		jobs = append(jobs, c.job())
 	}
 	return jobs, rows.Err()
+}
+
+// job is the job of the row that was read last.
+func (c *claimReader) job() driver.Job {
+	r := &c.row
+	if r.at != c.at {
+		c.at, c.now = r.at, storekit.Instant(r.at)
+	}
+	job := driver.Job{
+		Ref:  driver.Ref{ID: r.id, Claim: r.claim},
+		Kind: repeated(&c.kind, r.kind), Queue: repeated(&c.queue, r.queue), Priority: int16(-r.rank),
+		Attempt: int(r.attempt), MaxAttempts: int(r.most), Timeout: storekit.MillisTimeout(r.timeout),
+		RunAt: storekit.Instant(r.runAt), CreatedAt: storekit.Instant(r.createdAt), AttemptedAt: c.now,
+		LimitKey: repeated(&c.limitKey, r.limitKey), Args: c.args.keep(r.args),
+		RecurringID: string(r.recurring), Title: string(r.title), Tags: decodeTags(r.tags), Meta: decodeMeta(r.meta),
+	}
+	if r.batch != nil {
+		job.BatchID = *r.batch
+	}
+	if len(r.parents) > 0 {
+		job.Parents, r.parents = r.parents, nil
+	}
+	return job
 }
 
 // repeated is the text in b, the same string as before when it has not changed.
@@ -293,16 +310,20 @@ func (p *packer) keep(b []byte) []byte {
 
 // A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.
 
-func decodeTags(b []byte) (tags []string) {
-	if len(b) > 0 {
-		_ = json.Unmarshal(b, &tags)
+func decodeTags(b []byte) []string {
+	if len(b) == 0 {
+		return nil // most have none, and the variable below costs an allocation
 	}
+	var tags []string
+	_ = json.Unmarshal(b, &tags)
 	return tags
 }
 
-func decodeMeta(b []byte) (meta map[string]string) {
-	if len(b) > 0 {
-		_ = json.Unmarshal(b, &meta)
+func decodeMeta(b []byte) map[string]string {
+	if len(b) == 0 {
+		return nil
 	}
+	var meta map[string]string
+	_ = json.Unmarshal(b, &meta)
 	return meta
 }

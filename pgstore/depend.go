@@ -245,7 +245,7 @@ func (w *work) insertWaits(drafts []draft) error {
 			parents, children = append(parents, dep.Parent), append(children, d.id)
 			masks, open = append(masks, int16(dep.On)), append(open, dep.Open)
 		}
-		if w.foreign && len(d.wait.deps.List) > 0 && d.state == driver.Awaiting {
+		if w.foreign && len(d.wait.deps.List) > 0 {
 			w.arrivals.children = append(w.arrivals.children, d.id)
 		}
 		w.memberJoined(d.wait.batch, d.state)

@@ -61,9 +61,10 @@ func (s *Store) finishPlain(ctx context.Context, server string, outs []driver.Ou
 	}
 	ended := make(map[int32][]int64, len(groups))
 	all := map[int32]bool{}
+	locked := false
 	err = s.retried(ctx, func() error {
 		clear(all)
-		return s.batched(ctx, func(batch *pgx.Batch) {
+		err := s.batched(ctx, func(batch *pgx.Batch) {
 			for claim, group := range groups {
 				ids := make([]int64, len(group))
 				for k, i := range group {
@@ -78,9 +79,13 @@ func (s *Store) finishPlain(ctx context.Context, server string, outs []driver.Ou
 				})
 			}
 		})
+		if locked = isLocked(err); locked {
+			return nil
+		}
+		return err
 	})
-	if isLocked(err) {
-		return everyPlace(len(outs)), nil // one by one it will show which rows somebody else holds
+	if locked {
+		return everyPlace(len(outs)), nil // it will show which of the rows somebody else holds
 	}
 	if err != nil {
 		return nil, named("finish_plain", err)
@@ -121,7 +126,7 @@ func leavesNothing(out *driver.Outcome) bool {
 }
 
 // finishPatience is how long a Finish waits for rows that somebody else holds before its outcomes are Busy.
-const finishPatience = 1500 * time.Millisecond
+const finishPatience = 700 * time.Millisecond
 
 // finishRest writes the outcomes that are not plain. When somebody holds a row that they need, it finds out which of them can be
 // written without by dividing them.
@@ -173,8 +178,9 @@ type finisher struct {
 	ended, leaving [doneDeleted + 1][]int64
 	// failed, scheduled, enqueued and throttled are jobs that move elsewhere.
 	failed, scheduled, enqueued, throttled moves
-	// uniques are the jobs of those that give up a unique key, limited those that leave a slot of their limit.
-	uniques, limited []int64
+	// uniques are the jobs of those that give up a unique key, freed the slots of limit keys that they leave.
+	uniques []int64
+	freed   map[string]int64
 	// outputs are what jobs that ended have left.
 	outputIDs []int64
 	outputs   [][]byte
@@ -264,6 +270,7 @@ type leased struct {
 	server, queue  string
 	rank           int32
 	batch          int64
+	limitKey       string
 }
 
 // settle locks and reads the leases that the outcomes name and decides what each of those does.
@@ -278,7 +285,7 @@ func (f *finisher) settle() error {
 	found := make(map[int64]*leased, len(ids))
 	err := f.each("finish_read", []any{ids}, func(rows rows) error {
 		l := &leased{}
-		err := rows.Scan(&l.id, &l.claim, &l.attempt, &l.flags, &l.cancel, &l.server, &l.queue, &l.rank, &l.batch)
+		err := rows.Scan(&l.id, &l.claim, &l.attempt, &l.flags, &l.cancel, &l.server, &l.queue, &l.rank, &l.batch, &l.limitKey)
 		found[l.id] = l
 		return err
 	})
@@ -387,7 +394,10 @@ func (f *finisher) collect(l *leased, s *storekit.Settled) bool {
 		f.uniques = append(f.uniques, l.id)
 	}
 	if l.flags&flagLimit != 0 {
-		f.limited = append(f.limited, l.id)
+		if f.freed == nil {
+			f.freed = map[string]int64{}
+		}
+		f.freed[l.limitKey]++
 	}
 	return true
 }
@@ -399,10 +409,7 @@ func (f *finisher) giveBack() error {
 			return err
 		}
 	}
-	if len(f.limited) == 0 {
-		return nil
-	}
-	return f.freeSlots(f.limited)
+	return f.freeSlots(f.freed)
 }
 
 // move writes one outcome with everything that belongs to it.

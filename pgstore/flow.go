@@ -303,7 +303,7 @@ func (w *work) doom(doomed []*dependent) error {
 		return err
 	}
 	if len(late) > 0 {
-		if err := w.exec("flow_deadlines", late); err != nil {
+		if err := w.exec("delete_deadlines", late); err != nil {
 			return err
 		}
 	}

@@ -182,7 +182,7 @@ func (w *work) insert(drafts []draft) error {
 	for _, step := range []func([]draft) error{
 		w.meet, w.number, w.resolve,
 		// From here on nothing is refused.
-		w.replaceHolders, w.setRules, w.insertKeys, w.admitFitting, w.insertPayloads, w.insertStates, w.insertDeadlines, w.insertWaits,
+		w.takeKeys, w.setRules, w.admitFitting, w.insertPayloads, w.insertStates, w.insertDeadlines, w.insertWaits,
 	} {
 		if err := step(drafts); err != nil {
 			return err
@@ -200,8 +200,8 @@ func (w *work) number(drafts []draft) error {
 		}
 	}
 	if fresh > 0 {
-		ids, err := w.list("insert_ids", int64(fresh))
-		if err != nil {
+		var ids []int64
+		if err := w.ids(fresh, &ids); err != nil {
 			return err
 		}
 		next := 0
@@ -217,6 +217,12 @@ func (w *work) number(drafts []draft) error {
 	}
 	repeats(drafts)
 	return nil
+}
+
+// ids gives out new ids, in order.
+func (w *work) ids(n int, ids *[]int64) error {
+	_, err := w.one("insert_ids", []any{int64(n)}, ids)
+	return err
 }
 
 // insertPayloads writes what is kept of each job until it is pruned.

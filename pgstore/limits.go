@@ -93,8 +93,8 @@ func (w *work) admitTouched() error {
 	if len(w.limits) == 0 {
 		return nil
 	}
-	a := admission{work: w, keys: slices.Sorted(maps.Keys(w.limits)), shifts: w.limits, known: w.known}
-	w.limits, w.known = nil, nil
+	a := admission{work: w, keys: slices.Sorted(maps.Keys(w.limits)), shifts: w.limits}
+	w.limits = nil
 	return a.run()
 }
 
@@ -108,35 +108,40 @@ func (w *work) touchMarked(limit int) error {
 	})
 }
 
-// freeSlots notes that jobs have left processing. The slots of keys without waiting jobs, for which nothing else is to be done, are
-// given back at once.
-func (w *work) freeSlots(ids []int64) error {
-	keys, err := w.keysOf(ids)
+// freeSlots gives back slots of limit keys, as many of each as jobs have left processing. A slot of a key that jobs wait for goes to the
+// next one when the call ends, which changes no counter. Most keys have nobody waiting: their counters are changed at once, and
+// looked at again then, since a job may have come before its key was locked.
+func (w *work) freeSlots(freed map[string]int64) error {
+	if len(freed) == 0 {
+		return nil
+	}
+	keys := slices.Sorted(maps.Keys(freed))
+	wanted, err := w.names("limits_wanted", keys)
 	if err != nil {
 		return err
 	}
-	slices.Sort(keys)
-	if err := w.lockKeys(keys); err != nil {
+	for _, key := range wanted {
+		w.shiftKey(key, shift{active: -freed[key]})
+	}
+	if len(wanted) == len(keys) {
+		return nil
+	}
+	idle := make([]string, 0, len(keys)-len(wanted))
+	slots := make([]int64, 0, len(keys)-len(wanted))
+	slices.Sort(wanted)
+	for _, key := range keys {
+		if _, found := slices.BinarySearch(wanted, key); !found {
+			idle, slots = append(idle, key), append(slots, freed[key])
+		}
+	}
+	if err := w.exec("limits_free", idle, slots); err != nil {
 		return err
 	}
-	if w.known == nil {
-		w.known = map[string]waitingKey{}
+	late, err := w.names("limits_wanted", idle)
+	for _, key := range late {
+		w.keyTouched(key)
 	}
-	wanted := 0
-	err = w.each("limits_wanted", []any{ids}, func(rows rows) error {
-		var key string
-		var n int
-		var k waitingKey
-		err := rows.Scan(&key, &n, &k.Max, &k.Active, &k.more)
-		w.known[key] = k
-		w.shiftKey(key, shift{active: -int64(n)})
-		wanted += n
-		return err
-	})
-	if err != nil || wanted == len(ids) {
-		return err
-	}
-	return w.exec("limits_free", ids)
+	return err
 }
 
 // keysOf lists the limit keys of jobs, each once.

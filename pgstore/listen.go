@@ -24,6 +24,8 @@ type listener struct {
 	config  *pgx.ConnConfig
 	wake    chan struct{}
 	stopped chan struct{}
+	// hears says that what other processes tell arrives.
+	hears atomic.Bool
 	// echo is what the store has told itself and not heard yet, if anything.
 	echo   *echo
 	asking sync.WaitGroup
@@ -91,6 +93,8 @@ func (l *listener) listen() bool {
 		defer cancel()
 		conn.Close(ctx)
 	}()
+	l.hears.Store(true)
+	defer l.hears.Store(false)
 	// What happened while nobody listened is not known.
 	l.s.marks.forget()
 	l.s.hub.resync()

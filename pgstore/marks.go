@@ -67,22 +67,40 @@ type line struct {
 	mark int64
 }
 
-// lines says where a claim begins. stale says that it is time to look at everything.
-func (m *marks) lines(kinds string, queues []string, now time.Time) (list []line, stale bool) {
+// age says how long marks have been trusted.
+type age uint8
+
+const (
+	// fresh: not long.
+	fresh age = iota
+	// stale: it is time to look at everything.
+	stale
+	// old: it should have been looked at everything a while ago.
+	old
+)
+
+// lines says where a claim begins, and how old the marks are.
+func (m *marks) lines(kinds string, queues []string, now time.Time) (list []line, trusted age) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.looking++
 	for _, queue := range queues {
 		q := m.kinds[kinds][queue]
-		if q == nil || now.Sub(q.lookedAt) > q.interval() {
-			stale = true
+		if q == nil {
+			trusted = old
 			continue
+		}
+		switch since := now.Sub(q.lookedAt); {
+		case since > 4*q.interval():
+			trusted = old
+		case since > q.interval():
+			trusted = max(trusted, stale)
 		}
 		for _, rank := range q.ranks() {
 			list = append(list, line{laneKey{queue, rank}, q.lanes[rank].at})
 		}
 	}
-	return list, stale
+	return list, trusted
 }
 
 func (q *queueMarks) ranks() []int32 {

@@ -31,46 +31,61 @@ const (
 
 // locate finds a job; ok is false when there is none.
 func (w *work) locate(id int64) (l located, ok bool, err error) {
-	l.id = id
-	var priority int32
-	ok, err = w.one("locate", []any{id}, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring,
-		&l.limitKey, &l.tags, &l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel)
-	l.rank = -priority
-	if ok && l.state == "" {
-		return l, false, fmt.Errorf("pgstore: job %d is in no state", id)
+	list, err := w.locateAll([]int64{id})
+	if err != nil || len(list) == 0 {
+		return located{}, false, err
 	}
-	return l, ok, err
+	return list[0], true, nil
+}
+
+// locateAll finds jobs, in the order of their ids. Those that there are not are left out.
+func (w *work) locateAll(ids []int64) (list []located, err error) {
+	err = w.each("locate_all", []any{ids}, func(rows rows) error {
+		var l located
+		var priority int32
+		if err := rows.Scan(&l.id, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring, &l.limitKey, &l.tags,
+			&l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel); err != nil {
+			return err
+		}
+		if l.state == "" {
+			return fmt.Errorf("job %d is in no state", l.id)
+		}
+		l.rank = -priority
+		list = append(list, l)
+		return nil
+	})
+	return list, err
 }
 
 // leave takes the job out of the table of its state, with what belongs to the state.
 func (w *work) leave(l *located) error {
-	if err := w.dropDeadline(l); err != nil {
+	if err := w.leaveState(l); err != nil {
 		return err
 	}
 	w.memberCounted(l.batch, l.state, -1)
 	w.slotFreed(l)
-	return w.leaveState(l)
+	return w.dropDeadline(l)
 }
 
-// leaveState takes the job out of the table of its state and nothing else. When it is not there any more, or not as it was read, the
-// transaction is made again.
+// leaveState takes the job out of the table of its state and nothing else. When it is not there any more as it was read, the transaction
+// is made again: it may have learnt of a child, or have run and come back.
 func (w *work) leaveState(l *located) error {
 	switch l.state {
 	case driver.Enqueued:
-		return w.must(1, "ready_drop", l.queue, l.rank, l.id, l.flags)
+		return w.must(1, "ready_drop", l.id, l.flags, l.claim, l.queue, l.rank)
 	case driver.Processing:
 		l.cancel = false
-		return w.must(1, "lease_drop", l.id, l.flags)
+		return w.must(1, "lease_drop", l.id, l.flags, l.claim)
 	case driver.Scheduled:
-		return w.must(1, "scheduled_drop", l.id, l.flags)
+		return w.must(1, "scheduled_drop", l.id, l.flags, l.claim)
 	case driver.Throttled:
-		return w.must(1, "throttled_drop", l.id, l.flags)
+		return w.must(1, "throttled_drop", l.id, l.flags, l.claim)
 	case driver.Awaiting:
 		return w.must(1, "awaiting_drop", l.id, l.flags)
 	case driver.Failed:
-		return w.must(1, "failed_drop", l.id, l.flags)
+		return w.must(1, "failed_drop", l.id, l.flags, l.claim)
 	}
-	return w.must(1, "done_drop", l.id, l.flags, doneCode(l.state))
+	return w.must(1, "done_drop", l.id, l.flags, l.claim, doneCode(l.state))
 }
 
 // enter puts the job into the table of a state.
@@ -128,11 +143,12 @@ func waits(state driver.State) bool {
 	return false
 }
 
+// dropDeadline is for a job whose row in the table of its state is ours: another one could give it another deadline before.
 func (w *work) dropDeadline(l *located) error {
 	if l.flags&flagDeadline == 0 || !waits(l.state) {
 		return nil
 	}
-	return w.must(1, "deadline_drop", l.deadline, l.id)
+	return w.exec("delete_deadlines", []int64{l.id})
 }
 
 func (w *work) putDeadline(l *located) error {

@@ -1,6 +1,9 @@
 package pgstore
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
@@ -42,14 +45,13 @@ func (w *work) endAll(list []located, why driver.Entry) error {
 		return nil
 	}
 	from := map[driver.State]*movers{}
-	var keyed []int64
-	var late deadlines
+	var keyed, late []int64
 	entries := make([]noted, len(list))
 	for i := range list {
 		l := &list[i]
 		moversOf(from, l.state).add(l)
 		if l.flags&flagDeadline != 0 && waits(l.state) {
-			late.add(l)
+			late = append(late, l.id)
 		}
 		w.memberMoved(l.batch, l.state, driver.Deleted, 1)
 		w.slotFreed(l)
@@ -71,8 +73,10 @@ func (w *work) endAll(list []located, why driver.Entry) error {
 			return err
 		}
 	}
-	if err := late.exec(w, "delete_deadlines"); err != nil {
-		return err
+	if len(late) > 0 {
+		if err := w.exec("delete_deadlines", late); err != nil {
+			return err
+		}
 	}
 	if len(keyed) > 0 {
 		if err := w.exec("unique_release_all", keyed); err != nil {
@@ -98,18 +102,19 @@ func (w *work) requeueAll(list []located, actor string) error {
 		return nil
 	}
 	from := map[driver.State]*movers{}
-	var raised, outputs []int64
-	var attempts []int32
-	var late deadlines
+	var outputs []int64
+	raised := map[int32][]int64{}
+	var late []int64
 	entries := make([]noted, len(list))
 	for i := range list {
 		l := &list[i]
 		moversOf(from, l.state).add(l)
 		switch {
 		case l.state == driver.Scheduled:
-			raised, attempts = append(raised, l.id), append(attempts, int32(l.attempt)+1)
+			most := int32(l.attempt) + 1
+			raised[most] = append(raised[most], l.id)
 		case l.flags&flagDeadline != 0:
-			late.add(l)
+			late = append(late, l.id)
 		}
 		if l.flags&flagOutput != 0 {
 			outputs = append(outputs, l.id)
@@ -133,11 +138,13 @@ func (w *work) requeueAll(list []located, actor string) error {
 			return err
 		}
 	}
-	if err := late.exec(w, "requeue_deadlines"); err != nil {
-		return err
+	if len(late) > 0 {
+		if err := w.exec("requeue_deadlines", late); err != nil {
+			return err
+		}
 	}
-	if len(raised) > 0 {
-		if err := w.exec("requeue_attempts", raised, attempts); err != nil {
+	for _, most := range slices.Sorted(maps.Keys(raised)) {
+		if err := w.exec("requeue_attempts", raised[most], most); err != nil {
 			return err
 		}
 	}
@@ -169,20 +176,4 @@ func moversOf(from map[driver.State]*movers, state driver.State) *movers {
 		from[state] = m
 	}
 	return m
-}
-
-// deadlines are rows of the table of those that wait for their deadline, as columns.
-type deadlines struct{ at, ids []int64 }
-
-func (d *deadlines) add(l *located) {
-	d.at = append(d.at, l.deadline)
-	d.ids = append(d.ids, l.id)
-}
-
-// exec runs a statement on the rows, if there are any.
-func (d *deadlines) exec(w *work, statement string) error {
-	if len(d.ids) == 0 {
-		return nil
-	}
-	return w.must(len(d.ids), statement, d.at, d.ids)
 }

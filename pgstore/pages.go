@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
@@ -29,6 +31,7 @@ func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error
 	var page driver.Page
 	err = s.snapshot(ctx, func(r *reader) error {
 		b := newPage(q, s.schema)
+		b.mode = s.unprepared()
 		if resumed {
 			b.cursor = &cursor
 		}
@@ -48,6 +51,15 @@ func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error
 	return page, nil
 }
 
+// unprepared is how queries are sent that the server is to plan for their own arguments. A plan for any arguments goes wrong by a whole
+// table when all of it is in one queue and another is asked for.
+func (s *Store) unprepared() pgx.QueryExecMode {
+	if mode := s.pool.Config().ConnConfig.DefaultQueryExecMode; mode == pgx.QueryExecModeSimpleProtocol {
+		return mode
+	}
+	return pgx.QueryExecModeExec
+}
+
 // pageBuilder writes the query for one page: candidates in the order of the state from an index, cut at the budget, joined
 // with their payloads and filtered.
 type pageBuilder struct {
@@ -56,8 +68,11 @@ type pageBuilder struct {
 	prefix string
 	cursor *storekit.Cursor
 	place  listing
+	mode   pgx.QueryExecMode
 
 	args []any
+	// lane is the column of a filter that the order begins with, and of its value.
+	lane, of string
 	// candidates is the query for the candidates, which has the first walkArgs parameters.
 	candidates string
 	walkArgs   int
@@ -106,17 +121,18 @@ func (b *pageBuilder) build(queues []string) {
 	if p.state != 0 {
 		where = append(where, "state = "+b.arg(p.state, "smallint"))
 	}
-	if byKind {
-		where = append(where, "kind = "+b.arg(q.Kind, "text"))
-	}
 	if byRetries {
 		where = append(where, "attempt > 0")
 	}
-	if byQueue {
+	switch {
+	case byQueue && q.State == driver.Enqueued:
 		queues = []string{q.Queue}
+	case byQueue:
+		b.lane, b.of = "queue", b.arg(q.Queue, "text")
+	case byKind:
+		b.lane, b.of = "kind", b.arg(q.Kind, "text")
 	}
-	where = append(where, b.behindCursor()...)
-	b.buildCandidates(where, queues, walks)
+	b.buildCandidates(append(where, b.position()...), queues, walks)
 	b.walkArgs = len(b.args)
 
 	if q.Queue != "" && !byQueue {
@@ -136,20 +152,33 @@ func (b *pageBuilder) build(queues []string) {
 	}
 }
 
-// behindCursor is the condition that a row comes after the cursor.
-func (b *pageBuilder) behindCursor() []string {
-	if b.cursor == nil {
-		return nil
-	}
-	beyond := ">"
+// position are the conditions that a row is in the lane and comes after the cursor. A lane is written as a range and comes first in the
+// order, so that no other index fits: one that the planner takes for it, since a part of the table is in the lane, may have to be read
+// whole.
+func (b *pageBuilder) position() (where []string) {
+	beyond, within := ">", "<="
 	if b.place.order == "desc" {
-		beyond = "<"
+		beyond, within = "<", ">="
 	}
-	if b.place.value == "" {
-		return []string{fmt.Sprintf("id %s %s", beyond, b.arg(b.cursor.ID, "bigint"))}
+	if b.lane != "" {
+		where = append(where, fmt.Sprintf("%s %s %s", b.lane, within, b.of))
+		if b.cursor == nil {
+			where = append(where, fmt.Sprintf("%s %s= %s", b.lane, beyond, b.of))
+		}
 	}
-	// As bigint: a cursor may hold what the column cannot.
-	return []string{fmt.Sprintf("(%s, id) %s (%s, %s)", b.place.value, beyond, b.arg(b.cursor.Value, "bigint"), b.arg(b.cursor.ID, "bigint"))}
+	if b.cursor == nil {
+		return where
+	}
+	var columns, after []string
+	if b.lane != "" {
+		columns, after = append(columns, b.lane), append(after, b.of)
+	}
+	if b.place.value != "" {
+		// As bigint: a cursor may hold what the column cannot.
+		columns, after = append(columns, b.place.value), append(after, b.arg(b.cursor.Value, "bigint"))
+	}
+	columns, after = append(columns, "id"), append(after, b.arg(b.cursor.ID, "bigint"))
+	return append(where, fmt.Sprintf("(%s) %s (%s)", strings.Join(columns, ", "), beyond, strings.Join(after, ", ")))
 }
 
 // buildCandidates reads the table of a state in its order. Where that is an order inside of each queue, the queues are merged, which
@@ -160,23 +189,26 @@ func (b *pageBuilder) buildCandidates(where, queues []string, walks bool) {
 		most = budget
 	}
 	limit := b.arg(int64(most), "bigint")
+	if len(queues) == 0 {
+		b.candidates = b.part(where, limit)
+		return
+	}
 	var parts []string
 	for _, queue := range queues {
-		parts = append(parts, b.part(append(where[:len(where):len(where)], "queue = "+b.arg(queue, "text"))))
+		parts = append(parts, b.part(append(where[:len(where):len(where)], "queue = "+b.arg(queue, "text")), limit))
 	}
-	if len(parts) == 0 {
-		parts = []string{b.part(where)}
+	if b.candidates = parts[0]; len(parts) > 1 {
+		b.candidates = "(" + strings.Join(parts, ")\n    union all (") + ")\n    order by " + b.order("") + " limit " + limit
 	}
-	b.candidates = "select * from (" + strings.Join(parts, "\n    union all ") + ") u\n    order by " + b.order("") + " limit " + limit
 }
 
-// part is the query for the rows of a state that meet conditions.
-func (b *pageBuilder) part(where []string) string {
+// part is the query for the first rows of a state that meet conditions.
+func (b *pageBuilder) part(where []string, limit string) string {
 	text := "select " + b.columns() + " from " + b.prefix + b.place.table
 	if len(where) > 0 {
 		text += " where " + strings.Join(where, " and ")
 	}
-	return text
+	return text + " order by " + b.order("") + " limit " + limit
 }
 
 // columns are those that every kind of candidate has.
@@ -197,15 +229,25 @@ func (b *pageBuilder) columns() string {
 	if p.value == "rank" {
 		columns = append(columns, "rank")
 	}
+	if b.lane != "" {
+		columns = append(columns, b.lane+" as lane")
+	}
 	return strings.Join(columns, ", ")
 }
 
 // order is that of the state. alias stands before the columns.
 func (b *pageBuilder) order(alias string) string {
-	if b.place.value == "" {
-		return alias + "id " + b.place.order
+	columns := []string{"lane", b.place.value, "id"}
+	if b.lane == "" {
+		columns = columns[1:]
 	}
-	return alias + b.place.value + " " + b.place.order + ", " + alias + "id " + b.place.order
+	var parts []string
+	for _, column := range columns {
+		if column != "" {
+			parts = append(parts, alias+column+" "+b.place.order)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // value is the column of the cursor's value.
@@ -244,7 +286,7 @@ func (b *pageBuilder) read(r *reader) (driver.Page, error) {
 	var last storekit.Cursor
 	more := false
 	text := b.text(b.arg(int64(b.limit+1), "bigint"))
-	err := r.eachText("page", text, b.args, func(rows rows) error {
+	err := r.eachText("page", text, append([]any{b.mode}, b.args...), func(rows rows) error {
 		rec := driver.Record{State: b.query.State}
 		var value int64
 		if err := scanRecord(rows, &rec, &value); err != nil {
@@ -273,8 +315,8 @@ func (b *pageBuilder) walks() bool { return len(b.ofJob)+len(b.ofState) > 0 }
 
 // walked finds the last candidate of a walk that used up its budget.
 func (b *pageBuilder) walked(r *reader) (c storekit.Cursor, full bool, err error) {
-	args := append([]any(nil), b.args[:b.walkArgs]...)
-	text := fmt.Sprintf("select %s, id from (%s) c order by %s offset $%d::bigint limit 1", b.value(""), b.candidates, b.order(""), len(args)+1)
+	args := append([]any{b.mode}, b.args[:b.walkArgs]...)
+	text := fmt.Sprintf("select %s, id from (%s) c order by %s offset $%d::bigint limit 1", b.value(""), b.candidates, b.order(""), b.walkArgs+1)
 	err = r.eachText("page end", text, append(args, int64(budget-1)), func(rows rows) error {
 		full = true
 		return rows.Scan(&c.Value, &c.ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // pgxQuerier is a pgx connection, pool or transaction.
@@ -47,3 +48,13 @@ func (q sqlQuerier) query(ctx context.Context, text string, args ...any) (rows, 
 type sqlRows struct{ *sql.Rows }
 
 func (r sqlRows) Close() { r.Rows.Close() }
+
+// Scan reads lists of numbers too, which database/sql knows nothing of.
+func (r sqlRows) Scan(dest ...any) error {
+	for i := range dest {
+		if list, ok := dest[i].(*[]int64); ok {
+			dest[i] = pgtype.NewMap().SQLScanner(list)
+		}
+	}
+	return r.Rows.Scan(dest...)
+}

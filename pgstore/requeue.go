@@ -150,25 +150,6 @@ func (w *work) actAll(ids []int64, f driver.Filter, do action) (int, error) {
 	return do(w, list)
 }
 
-// locateAll finds jobs, in the order of their ids. Those that there are not are left out.
-func (w *work) locateAll(ids []int64) (list []located, err error) {
-	err = w.each("locate_all", []any{ids}, func(rows rows) error {
-		var l located
-		var priority int32
-		if err := rows.Scan(&l.id, &l.queue, &l.kind, &priority, &l.deadline, &l.batch, &l.recurring, &l.limitKey, &l.tags,
-			&l.state, &l.flags, &l.claim, &l.attempt, &l.runAt, &l.attemptedAt, &l.server, &l.cancel); err != nil {
-			return err
-		}
-		if l.state == "" {
-			return fmt.Errorf("job %d is in no state", l.id)
-		}
-		l.rank = -priority
-		list = append(list, l)
-		return nil
-	})
-	return list, err
-}
-
 // matches checks every field of a filter but the ids.
 func matches(l *located, f driver.Filter) bool {
 	return (f.State == "" || f.State == l.state) &&

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
@@ -24,10 +26,14 @@ type sweepPlace struct {
 // anything, and of limit keys, that somebody else than the store has left inconsistent.
 func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 	limit = storekit.AtLeastOne(limit)
+	some, err := s.sweepLook(ctx)
+	if err != nil || !some {
+		return 0, err
+	}
 	s.swept.mu.Lock()
 	defer s.swept.mu.Unlock()
 	changed := 0
-	err := s.do(ctx, func(w *work) error {
+	err = s.do(ctx, func(w *work) error {
 		var err error
 		w.admitted = 0
 		if _, err = w.takeIn(); err != nil {
@@ -44,6 +50,19 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 		return 0, err
 	}
 	return changed, nil
+}
+
+// sweepLook asks in one round trip whether there is anything that a sweep looks at.
+func (s *Store) sweepLook(ctx context.Context) (some bool, err error) {
+	if err := s.usable(ctx); err != nil {
+		return false, err
+	}
+	err = s.retried(ctx, func() error {
+		return s.batched(ctx, func(batch *pgx.Batch) {
+			batch.Queue(s.texts.SQL("sweep_look")).QueryRow(func(row pgx.Row) error { return row.Scan(&some) })
+		})
+	})
+	return some, named("sweep_look", err)
 }
 
 func (w *work) sweep(at *sweepPlace, limit int) (int, error) {

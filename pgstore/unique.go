@@ -20,7 +20,7 @@ type keyed struct {
 	// says what becomes of that.
 	duplicate bool
 	merged    storekit.Merged
-	// holder is the job that holds the key as merged was decided for it.
+	// holder is that job as it was read. When somebody has moved it since then it is judged anew.
 	holder located
 	// former is the job that stands beside the key and does not hold it any more, 0 for none.
 	former int64
@@ -50,13 +50,11 @@ func (h keyHolder) held(now int64) bool { return h.id != 0 && (h.expires == 0 ||
 func (w *work) meet(drafts []draft) error {
 	var keys [][]byte
 	firsts := map[string]int{}
-	replaces := false
 	for i := range drafts {
 		d := &drafts[i]
 		if d.keyed == nil {
 			continue
 		}
-		replaces = replaces || d.keyed.newcomer.Replace || d.keyed.newcomer.Debounce > 0
 		first, ok := firsts[string(d.keyed.key)]
 		d.keyed.first, d.keyed.duplicate, d.keyed.merged = -1, ok, storekit.Merged{}
 		if ok {
@@ -68,13 +66,6 @@ func (w *work) meet(drafts []draft) error {
 	}
 	if len(keys) == 0 {
 		return nil
-	}
-	// A call takes the keys that are free, and the jobs that hold the others if it replaces those. All of that has to happen in the order
-	// of the keys, so that calls do not wait for each other in a circle.
-	if replaces {
-		if err := w.exec("unique_lock", keys); err != nil {
-			return err
-		}
 	}
 	holders, err := w.keyHolders(keys)
 	if err != nil || len(holders) == 0 {
@@ -123,6 +114,7 @@ func (w *work) collide(d *draft, h keyHolder) error {
 	if !ok {
 		return nil // the window outlives the job
 	}
+	k.holder = l
 	k.newcomer.RunAt = storekit.Instant(d.startAt)
 	k.merged = storekit.Merge(storekit.Holder{
 		State: l.state, RunAt: storekit.Instant(l.runAt), Limited: l.flags&flagLimit != 0, Granted: l.flags&flagGranted != 0,
@@ -131,25 +123,56 @@ func (w *work) collide(d *draft, h keyHolder) error {
 	return nil
 }
 
-// replaceHolders gives the values of duplicates to the holders that take them.
-func (w *work) replaceHolders(drafts []draft) error {
+// takeKeys takes the keys of new jobs and gives the values of duplicates to the holders that take them, in the order of the keys, which
+// is the same for everybody: two transactions that want the same keys wait for each other and never in a circle. A job that is born
+// deleted takes none.
+func (w *work) takeKeys(drafts []draft) error {
+	var list []*draft
 	for i := range drafts {
-		d := &drafts[i]
-		if d.keyed == nil || !d.keyed.merged.Replaced {
-			continue
-		}
-		l, ok, err := w.locate(d.id)
-		if err != nil {
-			return err
-		}
-		if seen := &d.keyed.holder; !ok || l.state != seen.state || l.flags != seen.flags || l.runAt != seen.runAt {
-			return errMoved // it has been released, claimed or ended since, and another decision is due
-		}
-		if err := w.replace(&l, d, d.keyed.merged); err != nil {
-			return err
+		if d := &drafts[i]; d.takesKey() || d.replaces() {
+			list = append(list, d)
 		}
 	}
+	slices.SortFunc(list, func(a, b *draft) int { return bytes.Compare(a.keyed.key, b.keyed.key) })
+	for len(list) > 0 {
+		n := 0
+		for n < len(list) && list[n].takesKey() {
+			n++
+		}
+		if n > 0 {
+			if err := w.insertKeys(list[:n]); err != nil {
+				return err
+			}
+			list = list[n:]
+			continue
+		}
+		if err := w.replaceHolder(list[0]); err != nil {
+			return err
+		}
+		list = list[1:]
+	}
 	return nil
+}
+
+func (d *draft) takesKey() bool { return d.keyed != nil && !d.keyed.duplicate && !d.state.Final() }
+func (d *draft) replaces() bool { return d.keyed != nil && d.keyed.merged.Replaced }
+
+// replaceHolder gives the values of a duplicate to the job that holds its key.
+func (w *work) replaceHolder(d *draft) error {
+	l, ok, err := w.locate(d.id)
+	if err != nil {
+		return err
+	}
+	if !ok || !l.as(&d.keyed.holder) {
+		return errMoved // released, claimed or ended since, and another decision is due
+	}
+	return w.replace(&l, d, d.keyed.merged)
+}
+
+// as reports whether a job is as it was read before, but for what it may have learnt of children, those of this very call for instance.
+func (l *located) as(before *located) bool {
+	return l.state == before.state && l.claim == before.claim && l.runAt == before.runAt &&
+		l.flags&^flagChildren == before.flags&^flagChildren
 }
 
 // replace gives the holder of a key the values of a duplicate.
@@ -159,16 +182,19 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 			return err
 		}
 	}
-	if err := w.dropDeadline(l); err != nil {
-		return err
-	}
-	if l.state != driver.Awaiting { // that one stays where it is
+	if l.state == driver.Awaiting { // that one stays where it is
+		if err := w.must(1, "awaiting_hold", l.id, l.flags); err != nil {
+			return err
+		}
+	} else {
 		w.memberCounted(l.batch, l.state, -1)
 		if err := w.leaveState(l); err != nil {
 			return err
 		}
 	}
-	before := l.flags
+	if err := w.dropDeadline(l); err != nil {
+		return err
+	}
 	const brought = flagDetails | flagDeadline
 	details := d.flags & flagDetails
 	if l.recurring != "" {
@@ -184,7 +210,7 @@ func (w *work) replace(l *located, d *draft, to storekit.Merged) error {
 		if err := w.putDeadline(l); err != nil {
 			return err
 		}
-		return w.must(1, "unique_awaiting", l.id, l.rank, l.flags, l.runAt, before)
+		return w.must(1, "unique_awaiting", l.id, l.rank, l.flags, l.runAt)
 	}
 	return w.enter(l, to.State)
 }
@@ -235,29 +261,9 @@ func followDuplicates(drafts []draft) error {
 	return nil
 }
 
-// insertKeys takes the keys of new jobs, in an order that is the same for everybody. One that is born deleted takes none. When
-// somebody else has taken one meanwhile, the call is made again and finds a duplicate.
-func (w *work) insertKeys(drafts []draft) error {
-	var taken []*draft
-	var unused [][]byte
-	for i := range drafts {
-		switch d := &drafts[i]; {
-		case d.keyed == nil || d.keyed.duplicate:
-		case d.state.Final():
-			unused = append(unused, d.keyed.key)
-		default:
-			taken = append(taken, d)
-		}
-	}
-	if len(unused) > 0 {
-		if err := w.exec("unique_unlock", unused); err != nil {
-			return err
-		}
-	}
-	if len(taken) == 0 {
-		return nil
-	}
-	slices.SortFunc(taken, func(a, b *draft) int { return bytes.Compare(a.keyed.key, b.keyed.key) })
+// insertKeys takes the keys of new jobs, which come sorted. When somebody else has taken one meanwhile, the call is made again and finds
+// a duplicate.
+func (w *work) insertKeys(taken []*draft) error {
 	keys := make([][]byte, len(taken))
 	ids, expires, former := make([]int64, len(taken)), make([]int64, len(taken)), make([]int64, len(taken))
 	for i, d := range taken {

@@ -37,7 +37,6 @@ type work struct {
 	// limits are the limit keys that the running call touched, and how it changes their counters. admitted is how many jobs left
 	// throttled; gained, unless nil, collects the queues that get ready jobs.
 	limits   map[string]shift
-	known    map[string]waitingKey
 	admitted int
 	gained   map[string]bool
 }

@@ -227,23 +227,29 @@ func (w *work) claimSpecial(jobs []driver.Job, special []int) error {
 
 // A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.
 
-func decodeTags(b []byte) (tags []string) {
-	if len(b) > 0 {
-		_ = json.Unmarshal(b, &tags)
+func decodeTags(b []byte) []string {
+	if len(b) == 0 {
+		return nil // most have none, and the variable below costs an allocation
 	}
+	var tags []string
+	_ = json.Unmarshal(b, &tags)
 	return tags
 }
 
-func decodeMeta(b []byte) (meta map[string]string) {
-	if len(b) > 0 {
-		_ = json.Unmarshal(b, &meta)
+func decodeMeta(b []byte) map[string]string {
+	if len(b) == 0 {
+		return nil
 	}
+	var meta map[string]string
+	_ = json.Unmarshal(b, &meta)
 	return meta
 }
 
-func decodeIDs(b []byte) (ids []int64) {
-	if len(b) > 0 {
-		_ = json.Unmarshal(b, &ids)
+func decodeIDs(b []byte) []int64 {
+	if len(b) == 0 {
+		return nil
 	}
+	var ids []int64
+	_ = json.Unmarshal(b, &ids)
 	return ids
 }

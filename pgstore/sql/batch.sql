@@ -51,12 +51,16 @@ with x as (
 select * from x;
 
 -- name: arrivals_deps
--- What new jobs still wait for. Those that have been deleted meanwhile wait for nothing.
-select d.parent, d.child from {prefix}deps d join {prefix}awaiting a on a.id = d.child where d.child = any($1::bigint[]) and d.open;
+-- The parents of new jobs, and whether these still wait for them: those that have been deleted meanwhile wait for nothing.
+select d.parent, d.child, d.open and a.id is not null
+from unnest($1::bigint[]) e (child) cross join lateral (
+    select parent, child, open from {prefix}deps d where d.child = e.child offset 0
+) d left join lateral (select id from {prefix}awaiting a where a.id = d.child offset 0) a on true;
 
 -- name: batch_members
 -- How many of the jobs belong to which batches.
-select batch_id, count(*) from {prefix}jobs where id = any($1::bigint[]) and batch_id > 0 group by batch_id;
+select j.batch_id, count(*) from unnest($1::bigint[]) e (id)
+cross join lateral (select batch_id from {prefix}jobs j where j.id = e.id offset 0) j where j.batch_id > 0 group by j.batch_id;
 
 -- name: batch_idle
 select id from {prefix}batches where sealed and finished_at = 0 and live = 0 and nested = nested_finished order by id limit $1;
@@ -103,7 +107,7 @@ order by b.id desc;
 
 -- name: batch_running
 -- How many of the members run: jobs in process are few.
-select j.batch_id, count(*) from {prefix}lease l join {prefix}jobs j on j.id = l.id
+select j.batch_id, count(*) from {prefix}lease l cross join lateral (select batch_id from {prefix}jobs j where j.id = l.id offset 0) j
 where l.flags & $2 <> 0 and j.batch_id = any($1::bigint[]) group by j.batch_id;
 
 -- name: prune_batches

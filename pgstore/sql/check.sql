@@ -145,6 +145,7 @@ where d.open and not exists (select 1 from {prefix}endings) and not exists (sele
         or d.mask & $1::integer <> 0 and exists (select 1 from {prefix}failed f where f.id = d.parent)) limit 5);
 
 -- name: check_flow_flags
+-- A transaction of an application does not touch the jobs that had ended before it came to wait for them.
 select s.id, 'flags that do not fit dependencies and batches' from (
     select id, flags from {prefix}ready
     union all select id, flags from {prefix}lease

@@ -34,10 +34,15 @@ with n as (
     insert into {prefix}lease (id, run_at, attempted_at, flags, claim, attempt, server)
     select x.id, x.run_at, n.at, x.flags, x.claim + 1, x.attempt + 1, $7 from x, n
 ), d as (
-    delete from {prefix}deadlines d using x, {prefix}jobs j
-    where x.flags & 32 <> 0 and j.id = x.id and d.deadline = j.deadline and d.id = j.id
+    delete from {prefix}deadlines where ctid = any(array(
+        select d.place from x
+        cross join lateral (select deadline from {prefix}jobs j where j.id = x.id offset 0) j
+        cross join lateral (select ctid as place from {prefix}deadlines d where d.deadline = j.deadline and d.id = x.id offset 0) d
+        where x.flags & 32 <> 0))
 )
 select x.id, x.run_at, x.flags, x.claim + 1, x.attempt + 1, x.rank, x.queue, x.kind, n.at, j.created_at, j.timeout, j.max_attempts, j.args,
     j.batch_id, j.limit_key, j.recurring_id, j.parents, j.title, j.tags,
     case when x.flags & 64 <> 0 then coalesce((select m.meta from {prefix}metas m where m.id = x.id), j.meta) else j.meta end
-from x cross join n join {prefix}jobs j on j.id = x.id;
+from x cross join n cross join lateral (
+    select created_at, timeout, max_attempts, args, batch_id, limit_key, recurring_id, parents, title, tags, meta from {prefix}jobs j where j.id = x.id offset 0
+) j;

@@ -20,8 +20,9 @@ select case when count(*) = $6 then null else coalesce(array_agg(id), '{}') end 
 
 -- name: finish_read
 -- The leases that outcomes name, locked; those that somebody else holds are passed over.
-select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0)
-from {prefix}lease l join {prefix}jobs j on j.id = l.id where l.id = any($1::bigint[]) order by l.id for update of l skip locked;
+select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0), coalesce(j.limit_key, '')
+from {prefix}lease l cross join lateral (select queue, priority, batch_id, limit_key from {prefix}jobs j where j.id = l.id offset 0) j
+where l.id = any($1::bigint[]) order by l.id for update of l skip locked;
 
 -- name: finish_held
 -- Those that are there all the same.
@@ -44,7 +45,7 @@ with e as (
 )
 insert into {prefix}failed (id, run_at, attempted_at, finished_at, flags, claim, attempt, queue, kind, server)
 select x.id, x.run_at, x.attempted_at, $3, x.flags, x.claim, e.attempt, j.queue, j.kind, x.server
-from x join e on e.id = x.id join {prefix}jobs j on j.id = x.id;
+from x join e on e.id = x.id cross join lateral (select queue, kind from {prefix}jobs j where j.id = x.id offset 0) j;
 
 -- name: finish_scheduled
 with e as (
@@ -55,7 +56,7 @@ with e as (
 )
 insert into {prefix}scheduled (id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server)
 select x.id, e.run_at, x.attempted_at, x.flags, x.claim, e.attempt, -j.priority::integer, j.queue, j.kind, x.server
-from x join e on e.id = x.id join {prefix}jobs j on j.id = x.id;
+from x join e on e.id = x.id cross join lateral (select priority, queue, kind from {prefix}jobs j where j.id = x.id offset 0) j;
 
 -- name: finish_ready
 with e as (
@@ -66,7 +67,7 @@ with e as (
 )
 insert into {prefix}ready (id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server)
 select x.id, e.run_at, x.attempted_at, x.flags, x.claim, e.attempt, -j.priority::integer, j.queue, j.kind, x.server
-from x join e on e.id = x.id join {prefix}jobs j on j.id = x.id;
+from x join e on e.id = x.id cross join lateral (select priority, queue, kind from {prefix}jobs j where j.id = x.id offset 0) j;
 
 -- name: finish_throttled
 with e as (
@@ -77,7 +78,7 @@ with e as (
 )
 insert into {prefix}throttled (id, run_at, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server)
 select x.id, e.run_at, x.attempted_at, x.flags, x.claim, e.attempt, -j.priority::integer, j.limit_key, j.queue, j.kind, x.server
-from x join e on e.id = x.id join {prefix}jobs j on j.id = x.id;
+from x join e on e.id = x.id cross join lateral (select priority, limit_key, queue, kind from {prefix}jobs j where j.id = x.id offset 0) j;
 
 -- name: history_add
 -- A list may name a job more than once: its entries follow each other in the order of the list. A history keeps its newest entries.
@@ -89,8 +90,10 @@ with e as (
     select k.id, coalesce((select h.seq from {prefix}history h where h.id = k.id order by h.seq desc limit 1), 0) as seq
     from (select distinct id from e) k
 ), t as (
-    delete from {prefix}history h using l where l.seq >= $10 and h.id = l.id
-        and h.seq <= l.seq - $10 + (select count(*) from e where e.id = l.id)
+    delete from {prefix}history where ctid = any(array(
+        select h.place from l cross join lateral (
+            select ctid as place from {prefix}history h where h.id = l.id and h.seq <= l.seq - $10 + (select count(*) from e where e.id = l.id) offset 0
+        ) h where l.seq >= $10))
 )
 insert into {prefix}history (id, seq, at, attempt, state, reason, server, actor, error, trace)
 select e.id, l.seq + e.nth, e.at, e.attempt, e.state, e.reason, e.server, e.actor, e.error, e.trace

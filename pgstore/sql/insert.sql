@@ -1,5 +1,5 @@
 -- name: insert_prompt
--- Jobs that are ready at once and share nothing with others, in one statement: 12 microseconds of the server's time per job at 100 a
+-- Jobs that are ready at once and share nothing with others, in one statement: 5.6 microseconds of the server's time per job at 1,000 a
 -- call. Ids are given out in the order of the list, so that sorted they are those of its places.
 with n as (
     select coalesce($1::bigint, (extract(epoch from clock_timestamp()) * 1000000)::bigint) as at
@@ -17,7 +17,8 @@ with n as (
 select id from i;
 
 -- name: insert_ids
-select nextval('{prefix}job_ids') from generate_series(1, $1::bigint);
+-- One row with all of them: rows of one number each cost as much as the rest of a large call.
+select array_agg(nextval('{prefix}job_ids')) from generate_series(1, $1::bigint);
 
 -- name: copy_jobs
 copy {prefix}jobs (id, created_at, timeout, max_attempts, flags, priority, queue, kind, recurring_id, title, tags, meta, args) from stdin (format binary);
@@ -57,6 +58,3 @@ select e.*, $4, $5, 0, 0 from unnest($1::bigint[], $2::bigint[], $3::integer[]) 
 
 -- name: insert_deadlines
 insert into {prefix}deadlines (deadline, id) select e.* from unnest($1::bigint[], $2::bigint[]) e;
-
--- name: deadline_drop
-delete from {prefix}deadlines where deadline = $1 and id = $2;

@@ -33,7 +33,7 @@ select at, state, attempt, reason, error, trace, server, actor from {prefix}hist
 select output from {prefix}outputs where id = $1::bigint;
 
 -- name: job_children
-select child from {prefix}deps where parent = $1::bigint order by child;
+select child from (select child from {prefix}deps where parent = $1::bigint offset 0) d order by child;
 
 -- name: counts
 -- One statement, so one snapshot. Counting stops at the cap. What has ended is known by the totals, which statistics that are not folded

@@ -17,7 +17,7 @@ where {prefix}limits.max <> excluded.max or {prefix}limits.rate <> excluded.rate
 -- Of the given keys those with waiting jobs or a mark, and whether more than Max counts for them.
 select e.i - 1, l.max, l.active, l.rate > 0 or l.marked
 from unnest($1::text[]) with ordinality e (key, i) join {prefix}limits l on l.limit_key = e.key
-where l.marked or exists (select 1 from {prefix}throttled t where t.limit_key = l.limit_key);
+where l.marked or (select 1 from {prefix}throttled t where t.limit_key = l.limit_key limit 1) is not null;
 
 -- name: limits_clocks_of
 select rate, per, burst, tat, admit_tat, marked from {prefix}limits where limit_key = $1;
@@ -26,7 +26,7 @@ select rate, per, burst, tat, admit_tat, marked from {prefix}limits where limit_
 -- The room of those of the given keys that have no rate and no waiting jobs.
 select e.i - 1, l.max - l.active
 from unnest($1::text[]) with ordinality e (key, i) join {prefix}limits l on l.limit_key = e.key
-where l.rate = 0 and not l.marked and not exists (select 1 from {prefix}throttled t where t.limit_key = l.limit_key);
+where l.rate = 0 and not l.marked and (select 1 from {prefix}throttled t where t.limit_key = l.limit_key limit 1) is null;
 
 -- name: limits_shift
 update {prefix}limits l set active = l.active + e.active, reserved = l.reserved + e.reserved
@@ -41,12 +41,14 @@ select limit_key from {prefix}limits where marked order by limit_key limit $1;
 
 -- name: limits_turn
 -- The waiting jobs of one key in the order of admission.
-select id, queue, rank, flags from {prefix}throttled where limit_key = $1 order by rank, id limit $2;
+-- The key is a range, so that no index fits but that of turns.
+select id, queue, rank, flags from {prefix}throttled where limit_key >= $1 and limit_key <= $1 order by limit_key, rank, id limit $2;
 
 -- name: limits_heads
 -- The first waiting jobs of several keys, as many of each.
 select e.i - 1, t.id, t.queue, t.rank, t.flags from unnest($1::text[]) with ordinality e (key, i) cross join lateral (
-    select h.id, h.queue, h.rank, h.flags from {prefix}throttled h where h.limit_key = e.key order by h.rank, h.id limit $2) t;
+    select h.id, h.queue, h.rank, h.flags from {prefix}throttled h
+    where h.limit_key >= e.key and h.limit_key <= e.key order by h.limit_key, h.rank, h.id limit $2) t;
 
 -- name: limits_start
 with x as (
@@ -70,26 +72,21 @@ from x join unnest($1::bigint[], $3::bigint[]) e (id, start) on e.id = x.id;
 select distinct limit_key from {prefix}jobs where id = any($1::bigint[]) and limit_key is not null;
 
 -- name: limits_wanted
--- The limit keys with waiting jobs among those of the given jobs, each with how many name it and what limits_waiting says.
-select c.limit_key, c.n, l.max, l.active, l.rate > 0 or l.marked
-from (select limit_key, count(*) as n from {prefix}jobs where id = any($1::bigint[]) and limit_key is not null group by limit_key) c
-join {prefix}limits l on l.limit_key = c.limit_key
-where exists (select 1 from {prefix}throttled t where t.limit_key = c.limit_key);
+-- Those of the keys that jobs wait for, or that have a mark.
+select l.limit_key from unnest($1::text[]) e (key) join {prefix}limits l on l.limit_key = e.key
+where l.marked or (select 1 from {prefix}throttled t where t.limit_key = l.limit_key limit 1) is not null;
 
 -- name: limits_free
--- The others, which nobody waits for.
-update {prefix}limits l set active = l.active - c.n from (
-    select limit_key, count(*) as n from {prefix}jobs where id = any($1::bigint[]) and limit_key is not null group by limit_key
-) c where l.limit_key = c.limit_key and not exists (select 1 from {prefix}throttled t where t.limit_key = l.limit_key);
+update {prefix}limits l set active = l.active - e.n from unnest($1::text[], $2::bigint[]) e (key, n) where l.limit_key = e.key;
 
 -- name: limits_unuse
 update {prefix}limits l set unused = true where l.limit_key = any($1::text[])
-and not exists (select 1 from {prefix}jobs j where j.limit_key = l.limit_key and j.limit_key <> '');
+and (select 1 from {prefix}jobs j where j.limit_key = l.limit_key and j.limit_key <> '' limit 1) is null;
 
 -- name: prune_limits
 delete from {prefix}limits where limit_key = any(array(
     select l.limit_key from {prefix}limits l where l.unused and l.tat <= $1 and l.admit_tat <= $1
-    and not exists (select 1 from {prefix}jobs j where j.limit_key = l.limit_key and j.limit_key <> '')
+    and (select 1 from {prefix}jobs j where j.limit_key = l.limit_key and j.limit_key <> '' limit 1) is null
     order by l.tat limit $2 for update of l skip locked));
 
 -- name: limits_list

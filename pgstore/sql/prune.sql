@@ -40,6 +40,5 @@ and heartbeat_at <= $1::bigint and not exists (select 1 from {prefix}leaders whe
 
 -- name: prune_stats
 -- Totals hold all that was ever counted, so that minutes can go.
-delete from {prefix}stats s using (
-    select minute, server from {prefix}stats where minute < $1::bigint order by minute, server limit $2::bigint for update skip locked
-) old where s.minute = old.minute and s.server = old.server;
+delete from {prefix}stats where ctid = any(array(
+    select ctid from {prefix}stats where minute < $1::bigint order by minute, server limit $2::bigint for update skip locked));

@@ -32,10 +32,12 @@ delete from {prefix}recurring where id = $1::text;
 
 -- name: recurring_versions
 -- The rows stay locked until they have moved on, so that of several steps from one version one is taken.
-select r.id, r.version from unnest($1::text[]) e (id) join {prefix}recurring r on r.id = e.id order by r.id for update of r;
+select id, version from {prefix}recurring where id = any($1::text[]) order by id for update;
 
 -- name: recurring_step
 -- A last job of 0 is none.
-update {prefix}recurring r set next_run_at = e.next, last_run_at = e.last,
-    last_job_id = case when e.job > 0 then e.job else r.last_job_id end, version = r.version + 1
-from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) e (id, next, last, job) where r.id = e.id;
+update {prefix}recurring r set version = r.version + 1,
+    next_run_at = ($2::bigint[])[array_position($1::text[], r.id)],
+    last_run_at = ($3::bigint[])[array_position($1::text[], r.id)],
+    last_job_id = coalesce(nullif(($4::bigint[])[array_position($1::text[], r.id)], 0), r.last_job_id)
+where r.id = any($1::text[]);

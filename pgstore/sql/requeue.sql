@@ -9,11 +9,11 @@ select 0::bigint, id, ''::text, ''::text from {prefix}jobs
 where recurring_id = $1::text and recurring_id <> '' and id > $2::bigint order by id limit $3::bigint;
 
 -- name: walk_ready
-select rank::bigint, id, queue, kind from {prefix}ready
+select rank::bigint as value, id, queue, kind from {prefix}ready
 where (queue, rank, id) > ($1::text, $2::integer, $3::bigint) order by queue, rank, id limit $4::bigint;
 
 -- name: walk_queue
-select rank::bigint, id, queue, kind from {prefix}ready
+select rank::bigint as value, id, queue, kind from {prefix}ready
 where queue = $1::text and (rank, id) > ($2::integer, $3::bigint) order by rank, id limit $4::bigint;
 
 -- name: walk_processing
@@ -36,94 +36,73 @@ select finished_at, id, ''::text, ''::text from {prefix}done
 where state = $1::smallint and (finished_at, id) > ($2::bigint, $3::bigint) and finished_at <= $4::bigint
 order by finished_at, id limit $5::bigint;
 
--- name: locate_all
--- Where jobs stand, by id. The lateral parts are read by key whatever the planner thinks of the tables.
-select j.id, j.queue, j.kind, j.priority, coalesce(j.deadline, 0), coalesce(j.batch_id, 0), coalesce(j.recurring_id, ''),
-    coalesce(j.limit_key, ''), coalesce(j.tags, ''), coalesce(s.state, ''), coalesce(s.flags, 0), coalesce(s.claim, 0), coalesce(s.attempt, 0),
-    coalesce(s.run_at, 0), coalesce(s.attempted_at, 0), coalesce(s.server, ''), coalesce(s.cancel, false)
-from unnest($1::bigint[]) e (id)
-cross join lateral (
-    select id, queue, kind, priority, deadline, batch_id, recurring_id, limit_key, tags from {prefix}jobs j where j.id = e.id offset 0
-) j
-left join lateral (
-    select 'enqueued' as state, flags, claim, attempt, run_at, attempted_at, server, false as cancel
-    from {prefix}ready r where r.queue = j.queue and r.rank = -j.priority::integer and r.id = j.id
-    union all
-    select 'processing', flags, claim, attempt, run_at, attempted_at, server, cancel from {prefix}lease l where l.id = j.id
-    union all
-    select 'scheduled', flags, claim, attempt, run_at, attempted_at, server, false from {prefix}scheduled s where s.id = j.id
-    union all
-    select 'throttled', flags, claim, attempt, run_at, attempted_at, server, false from {prefix}throttled t where t.id = j.id
-    union all
-    select 'awaiting', flags, 0, 0, run_at, null, null, false from {prefix}awaiting a where a.id = j.id
-    union all
-    select 'failed', flags, claim, attempt, run_at, attempted_at, server, false from {prefix}failed f where f.id = j.id
-    union all
-    select case state when 1 then 'succeeded' else 'deleted' end, flags, claim, attempt, run_at, attempted_at, server, false
-    from {prefix}done d where d.id = j.id
-    offset 0
-) s on true
-order by j.id;
-
 -- name: leases_cancel
 with held as (
     select id from {prefix}lease where id = any($1::bigint[]) and not cancel order by id for update
 )
 update {prefix}lease l set cancel = true from held h where l.id = h.id;
 
--- The moves of waiting jobs to deleted. Rows are locked by id, so that two that act on the same jobs wait instead of ending in a
--- deadlock. A row that is not as it was read is left out, and its absence from the count makes the transaction again.
+-- The moves of waiting jobs to deleted. Rows are locked in the order of the list, which is that of the ids, so that two that act on the
+-- same jobs wait instead of ending in a deadlock. A row that is not as it was read is left out, and its absence from the count makes the
+-- transaction again. Rows are found by key and deleted by place, whatever the planner thinks of the tables: as joins with the list they
+-- were read whole for a while after they had been empty.
 
 -- name: delete_ready
-with held as (
-    select r.queue, r.rank, r.id from unnest($3::text[], $4::integer[], $1::bigint[], $2::integer[]) e (queue, rank, id, flags)
-    join {prefix}ready r on r.queue = e.queue and r.rank = e.rank and r.id = e.id and r.flags = e.flags order by r.id for update of r
+with held as materialized (
+    select t.place from unnest($3::text[], $4::integer[], $1::bigint[], $2::integer[]) e (queue, rank, id, flags) cross join lateral (
+        select t.ctid as place from {prefix}ready t where t.queue = e.queue and t.rank = e.rank and t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}ready r using held h where r.queue = h.queue and r.rank = h.rank and r.id = h.id
-    returning r.id, r.run_at, r.attempted_at, r.flags, r.claim, r.attempt, r.server
+    delete from {prefix}ready where ctid = any(array(select place from held))
+    returning id, run_at, attempted_at, flags, claim, attempt, server
 )
 insert into {prefix}done (id, run_at, attempted_at, finished_at, flags, claim, attempt, state, server)
 select id, run_at, attempted_at, $5::bigint, flags, claim, attempt, 2, server from gone;
 
 -- name: delete_scheduled
-with held as (
-    select s.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}scheduled s on s.id = e.id and s.flags = e.flags order by s.id for update of s
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}scheduled t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}scheduled s using held h where s.id = h.id
-    returning s.id, s.run_at, s.attempted_at, s.flags, s.claim, s.attempt, s.server
+    delete from {prefix}scheduled where ctid = any(array(select place from held))
+    returning id, run_at, attempted_at, flags, claim, attempt, server
 )
 insert into {prefix}done (id, run_at, attempted_at, finished_at, flags, claim, attempt, state, server)
 select id, run_at, attempted_at, $3::bigint, flags & ~$4::integer, claim, attempt, 2, server from gone;
 
 -- name: delete_throttled
-with held as (
-    select t.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}throttled t on t.id = e.id and t.flags = e.flags order by t.id for update of t
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}throttled t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}throttled t using held h where t.id = h.id
-    returning t.id, t.run_at, t.attempted_at, t.flags, t.claim, t.attempt, t.server
+    delete from {prefix}throttled where ctid = any(array(select place from held))
+    returning id, run_at, attempted_at, flags, claim, attempt, server
 )
 insert into {prefix}done (id, run_at, attempted_at, finished_at, flags, claim, attempt, state, server)
 select id, run_at, attempted_at, $3::bigint, flags & ~$4::integer, claim, attempt, 2, server from gone;
 
 -- name: delete_awaiting
-with held as (
-    select a.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}awaiting a on a.id = e.id and a.flags = e.flags order by a.id for update of a
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}awaiting t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}awaiting a using held h where a.id = h.id returning a.id, a.run_at, a.flags
+    delete from {prefix}awaiting where ctid = any(array(select place from held))
+    returning id, run_at, flags
 )
 insert into {prefix}done (id, run_at, finished_at, flags, claim, attempt, state)
 select id, run_at, $3::bigint, flags, 0, 0, 2 from gone;
 
 -- name: delete_failed
-with held as (
-    select f.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}failed f on f.id = e.id and f.flags = e.flags order by f.id for update of f
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}failed t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}failed f using held h where f.id = h.id
-    returning f.id, f.run_at, f.attempted_at, f.flags, f.claim, f.attempt, f.server
+    delete from {prefix}failed where ctid = any(array(select place from held))
+    returning id, run_at, attempted_at, flags, claim, attempt, server
 )
 insert into {prefix}done (id, run_at, attempted_at, finished_at, flags, claim, attempt, state, server)
 select id, run_at, attempted_at, $3::bigint, flags, claim, attempt, 2, server from gone;
@@ -131,80 +110,88 @@ select id, run_at, attempted_at, $3::bigint, flags, claim, attempt, 2, server fr
 -- The moves of jobs back to their queues: those with a limit wait for admission, the others are ready. Each returns how many moved.
 
 -- name: requeue_scheduled
-with held as (
-    select s.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}scheduled s on s.id = e.id and s.flags = e.flags order by s.id for update of s
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}scheduled t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}scheduled s using held h where s.id = h.id
-    returning s.id, s.attempted_at, s.flags & ~$4::integer as flags, s.claim, s.attempt, s.rank, s.queue, s.kind, s.server
+    delete from {prefix}scheduled where ctid = any(array(select place from held))
+    returning id, attempted_at, flags & ~$4::integer as flags, claim, attempt, server
+), back as (
+    select g.id, g.attempted_at, g.flags, g.claim, g.attempt, g.server, -j.priority::integer as rank, j.queue, j.kind, j.limit_key
+    from gone g cross join lateral (select priority, queue, kind, limit_key from {prefix}jobs j where j.id = g.id offset 0) j
 ), queued as (
     insert into {prefix}ready (id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server)
-    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, queue, kind, server from gone where flags & $5::integer = 0
+    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, queue, kind, server from back where flags & $5::integer = 0
     returning 1
 ), throttled as (
     insert into {prefix}throttled (id, run_at, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server)
-    select g.id, $3::bigint, g.attempted_at, g.flags, g.claim, g.attempt, g.rank, j.limit_key, g.queue, g.kind, g.server
-    from gone g cross join lateral (select limit_key from {prefix}jobs j where j.id = g.id offset 0) j where g.flags & $5::integer <> 0
+    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server from back where flags & $5::integer <> 0
     returning 1
 )
 select (select count(*) from queued) + (select count(*) from throttled);
 
 -- name: requeue_failed
-with held as (
-    select f.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}failed f on f.id = e.id and f.flags = e.flags order by f.id for update of f
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}failed t where t.id = e.id and t.flags = e.flags offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}failed f using held h where f.id = h.id
-    returning f.id, f.attempted_at, f.flags & ~$4::integer as flags, f.claim, f.server
-), whole as (
-    select g.id, g.attempted_at, g.flags, g.claim, g.server, -j.priority::integer as rank, j.queue, j.kind, j.limit_key
+    delete from {prefix}failed where ctid = any(array(select place from held))
+    returning id, attempted_at, flags & ~$4::integer as flags, claim, 0 as attempt, server
+), back as (
+    select g.id, g.attempted_at, g.flags, g.claim, g.attempt, g.server, -j.priority::integer as rank, j.queue, j.kind, j.limit_key
     from gone g cross join lateral (select priority, queue, kind, limit_key from {prefix}jobs j where j.id = g.id offset 0) j
 ), queued as (
     insert into {prefix}ready (id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server)
-    select id, $3::bigint, attempted_at, flags, claim, 0, rank, queue, kind, server from whole where flags & $5::integer = 0
+    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, queue, kind, server from back where flags & $5::integer = 0
     returning 1
 ), throttled as (
     insert into {prefix}throttled (id, run_at, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server)
-    select id, $3::bigint, attempted_at, flags, claim, 0, rank, limit_key, queue, kind, server from whole where flags & $5::integer <> 0
+    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server from back where flags & $5::integer <> 0
     returning 1
 )
 select (select count(*) from queued) + (select count(*) from throttled);
 
 -- name: requeue_done
-with held as (
-    select d.id from unnest($1::bigint[], $2::integer[]) e (id, flags)
-    join {prefix}done d on d.id = e.id and d.flags = e.flags and d.state = $6::smallint order by d.id for update of d
+with held as materialized (
+    select t.place from unnest($1::bigint[], $2::integer[]) e (id, flags) cross join lateral (
+        select t.ctid as place from {prefix}done t where t.id = e.id and t.flags = e.flags and t.state = $6::smallint offset 0 for update of t
+    ) t
 ), gone as (
-    delete from {prefix}done d using held h where d.id = h.id
-    returning d.id, d.attempted_at, d.flags & ~$4::integer as flags, d.claim, d.server
-), whole as (
-    select g.id, g.attempted_at, g.flags, g.claim, g.server, -j.priority::integer as rank, j.queue, j.kind, j.limit_key
+    delete from {prefix}done where ctid = any(array(select place from held))
+    returning id, attempted_at, flags & ~$4::integer as flags, claim, 0 as attempt, server
+), back as (
+    select g.id, g.attempted_at, g.flags, g.claim, g.attempt, g.server, -j.priority::integer as rank, j.queue, j.kind, j.limit_key
     from gone g cross join lateral (select priority, queue, kind, limit_key from {prefix}jobs j where j.id = g.id offset 0) j
 ), queued as (
     insert into {prefix}ready (id, run_at, attempted_at, flags, claim, attempt, rank, queue, kind, server)
-    select id, $3::bigint, attempted_at, flags, claim, 0, rank, queue, kind, server from whole where flags & $5::integer = 0
+    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, queue, kind, server from back where flags & $5::integer = 0
     returning 1
 ), throttled as (
     insert into {prefix}throttled (id, run_at, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server)
-    select id, $3::bigint, attempted_at, flags, claim, 0, rank, limit_key, queue, kind, server from whole where flags & $5::integer <> 0
+    select id, $3::bigint, attempted_at, flags, claim, attempt, rank, limit_key, queue, kind, server from back where flags & $5::integer <> 0
     returning 1
 )
 select (select count(*) from queued) + (select count(*) from throttled);
 
 -- name: requeue_attempts
 -- A scheduled job that comes back early may run once more, whatever was allowed.
-update {prefix}jobs j set max_attempts = e.attempts from unnest($1::bigint[], $2::integer[]) e (id, attempts)
-where j.id = e.id and j.max_attempts < e.attempts;
+update {prefix}jobs set max_attempts = $2::integer where id = any($1::bigint[]) and max_attempts < $2::integer;
 
 -- name: requeue_outputs
 delete from {prefix}outputs where id = any($1::bigint[]);
 
 -- name: requeue_deadlines
 -- A job that waits again ends at its deadline again.
-insert into {prefix}deadlines (deadline, id) select deadline, id from unnest($1::bigint[], $2::bigint[]) e (deadline, id);
+insert into {prefix}deadlines (deadline, id) select deadline, id from {prefix}jobs where id = any($1::bigint[]) and deadline is not null;
 
 -- name: delete_deadlines
-delete from {prefix}deadlines d using unnest($1::bigint[], $2::bigint[]) e (deadline, id) where d.deadline = e.deadline and d.id = e.id;
+-- Of jobs whose state rows are ours: nobody gives them another deadline meanwhile.
+delete from {prefix}deadlines where ctid = any(array(
+    select d.place from unnest($1::bigint[]) e (id)
+    cross join lateral (select j.deadline from {prefix}jobs j where j.id = e.id offset 0) j
+    cross join lateral (select d.ctid as place from {prefix}deadlines d where d.deadline = j.deadline and d.id = e.id offset 0) d));
 
 -- name: queue_pause
 insert into {prefix}queues (name, paused_at) values ($1::text, $2::bigint) on conflict (name) do nothing;

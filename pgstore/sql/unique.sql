@@ -3,14 +3,6 @@
 -- name: unique_holders
 select unique_key, id, expires_at from {prefix}uniques where unique_key = any($1::bytea[]);
 
--- name: unique_lock
--- Free keys get a row of job 0, which is none, until they are inserted.
-insert into {prefix}uniques (unique_key, id, expires_at) select e.key, 0, 0 from unnest($1::bytea[]) e (key) order by e.key
-on conflict (unique_key) do update set id = {prefix}uniques.id;
-
--- name: unique_unlock
-delete from {prefix}uniques where unique_key = any($1::bytea[]) and id = 0;
-
 -- name: insert_uniques
 -- What is there already has to be what was there a moment ago, expired or the key of a job that is gone: otherwise somebody else was
 -- faster, which shows by the number of rows. Keys come sorted, so that everybody waits in the same order.
@@ -21,7 +13,8 @@ where {prefix}uniques.id = (select f.former from unnest($1::bytea[], $4::bigint[
 
 -- name: unique_of
 select j.unique_key, coalesce(u.id, 0), coalesce(u.expires_at, 0)
-from {prefix}jobs j left join {prefix}uniques u on u.unique_key = j.unique_key where j.id = $1 and j.unique_key is not null;
+from {prefix}jobs j left join lateral (select id, expires_at from {prefix}uniques u where u.unique_key = j.unique_key offset 0) u on true
+where j.id = $1 and j.unique_key is not null;
 
 -- name: unique_release
 delete from {prefix}uniques where id = $1 and expires_at = 0;
@@ -41,5 +34,7 @@ delete from {prefix}uniques where unique_key = any(array(
     select unique_key from {prefix}uniques where expires_at > 0 and expires_at <= $1 order by expires_at limit $2 for update skip locked));
 
 -- name: unique_awaiting
--- With the flags that were read: others that wait for the job may have set one.
-update {prefix}awaiting set rank = $2, flags = $3, run_at = $4 where id = $1 and flags = $5;
+update {prefix}awaiting set rank = $2, flags = $3, run_at = $4 where id = $1;
+
+-- name: awaiting_hold
+select id from {prefix}awaiting where id = $1 and flags = $2 for update;

@@ -15,7 +15,7 @@ import (
 
 // The floor on SQLite: the statements that the storage model cannot do without, on one connection, with everything prepared, no
 // features, no isolation of callers, no lease times and no statistics.
-var floorSQLite = system{"floor-sqlite", false, openFloor}
+var floorSQLite = system{name: "floor-sqlite", on: onSQLite, open: openFloor}
 
 const (
 	floorBatch  = 1000
@@ -247,6 +247,13 @@ func (f *floorInstance) tx(ctx context.Context, do func() error) error {
 	}
 	_, err := f.commit.ExecContext(ctx)
 	return err
+}
+
+func (f *floorInstance) idle(ctx context.Context) (idle bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err = f.conn.QueryRowContext(ctx, "select not exists (select 1 from ready) and not exists (select 1 from lease)").Scan(&idle)
+	return idle, err
 }
 
 func (f *floorInstance) close() error {
