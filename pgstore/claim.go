@@ -141,7 +141,7 @@ func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) 
 	}
 	want := c.limit - len(c.jobs)
 	first := len(c.jobs)
-	rd := newClaimReader()
+	rd := newClaimReader(min(int64(want), c.s.taken.Load()+1))
 	err := c.s.retried(ctx, func() error {
 		c.jobs = c.jobs[:first]
 		return c.s.batched(ctx, func(batch *pgx.Batch) {
@@ -157,6 +157,7 @@ func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) 
 		return err
 	}
 	taken := c.jobs[first:]
+	c.s.taken.Store(int64(len(taken)))
 	c.order(taken)
 	reached := map[laneKey]int64{}
 	for i := range taken {
@@ -225,6 +226,8 @@ type claimReader struct {
 		parents                                                   []int64
 	}
 	into []any
+	// expected is room for how many jobs is made when there is one.
+	expected int
 
 	args                  packer
 	queue, kind, limitKey string
@@ -232,8 +235,9 @@ type claimReader struct {
 	at                    int64
 }
 
-func newClaimReader() *claimReader {
-	c := &claimReader{}
+// newClaimReader makes a reader of about as many rows as are expected.
+func newClaimReader(expected int64) *claimReader {
+	c := &claimReader{expected: int(expected)}
 	r := &c.row
 	c.into = []any{&r.id, &r.runAt, &r.flags, &r.claim, &r.attempt, &r.rank, &r.queue, &r.kind, &r.at, &r.createdAt, &r.timeout, &r.most, &r.args,
 		&r.batch, &r.limitKey, &r.recurring, &r.parents, &r.title, &r.tags, &r.meta}
@@ -244,6 +248,9 @@ func (c *claimReader) read(rows pgx.Rows, jobs []driver.Job) ([]driver.Job, erro
 	for rows.Next() {
 		if err := rows.Scan(c.into...); err != nil {
 			return jobs, err
+		}
+		if jobs == nil {
+			jobs = make([]driver.Job, 0, c.expected)
 		}
 		jobs = append(jobs, c.job())
 	}

@@ -33,6 +33,8 @@ type Store struct {
 	notifier *notifier
 	listener *listener
 	swept    sweepPlace
+	// taken is how many jobs the last claim took, which the next one makes room for.
+	taken atomic.Int64
 	// late wakes the goroutine that finishes batches that could not be finished when their last member ended.
 	late        chan struct{}
 	lateStopped chan struct{}
