@@ -91,7 +91,8 @@ const migrationWait = "3s"
 func migrate(ctx context.Context, conn *pgx.Conn, m storekit.Migrator, name string) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite}, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true)", migrationWait); err != nil {
+			if _, err := tx.Exec(ctx, "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '0', true), "+
+				"set_config('idle_in_transaction_session_timeout', '0', true)", migrationWait); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 7277816997830720))", name); err != nil {
