@@ -32,7 +32,7 @@ var oddSettings = []map[string]string{
 		"extra_float_digits":                  "-15",
 		"plan_cache_mode":                     "force_generic_plan",
 		"enable_indexscan":                    "off",
-		"idle_in_transaction_session_timeout": "100ms",
+		"idle_in_transaction_session_timeout": "1s",
 	},
 	{
 		"search_path":                     "",
@@ -107,7 +107,7 @@ func show(t *testing.T, dsn string, settings map[string]string) {
 		if err := conn.QueryRow(ctx, "select setting from pg_settings where lower(name) = lower($1)", key).Scan(&got); err != nil {
 			t.Fatalf("%s: %v", key, err)
 		}
-		if unit := strings.NewReplacer("100ms", "100", "1ms", "1", "1s", "1000", `""`, "").Replace; unit(got) != unit(want) {
+		if unit := strings.NewReplacer("1ms", "1", "1s", "1000", `""`, "").Replace; unit(got) != unit(want) {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
