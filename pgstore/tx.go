@@ -121,6 +121,11 @@ func (w *work) guarded(fn func() error) error {
 	before.limits = maps.Clone(w.limits)
 	before.events = eventSet{list: slices.Clip(w.events.list)}
 	before.lowest = maps.Clone(w.lowest)
+	before.stats = make(map[string]*counters, len(w.stats))
+	for server, c := range w.stats {
+		sum := *c
+		before.stats[server] = &sum
+	}
 	if w.flow.tallies != nil {
 		before.flow.tallies = map[int64]*tally{}
 		for id, t := range w.flow.tallies {
