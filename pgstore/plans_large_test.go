@@ -49,7 +49,7 @@ var hot = []struct {
 	{"delete_scheduled", "(" + numbers(2500001, 100) + ", " + repeatedly("0", 100) + ", 1, 256)", "scheduled_pkey", 2700},
 	{"delete_awaiting", "(" + numbers(3150001, 100) + ", " + repeatedly("4", 100) + ", 1)", "awaiting_pkey", 2700},
 	{"requeue_failed", "(" + numbers(3250001, 100) + ", " + repeatedly("0", 100) + ", 1, 384, 2)", "failed_pkey", 3200},
-	{"requeue_done", "(" + numbers(1500001, 100) + ", " + repeatedly("0", 100) + ", 1, 384, 2)", "done_pkey", 3400},
+	{"requeue_done", "(" + numbers(1500001, 100) + ", " + repeatedly("0", 100) + ", 1, 384, 2, 1)", "done_pkey", 3400},
 	{"prune_done", "(1, 1500000000000, 100)", "done_list", 400},
 	{"prune_failed", "(3250000000000, 100)", "failed_list", 400},
 	{"prune_done_rows", "(" + numbers(1500001, 100) + ")", "done_pkey", 800},
