@@ -3,8 +3,10 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,6 +18,8 @@ const (
 	mergeLanes = 2
 	// mostMerged bounds one of them, in jobs.
 	mostMerged = 1000
+	// grace is how long a caller whose context has ended waits for an insert that is being written just then.
+	grace = time.Second
 )
 
 // merger puts the small inserts that arrive while others are being written into one statement, so that many callers need few
@@ -31,7 +35,7 @@ type merger struct {
 	stopped sync.WaitGroup
 }
 
-// insertCall is one caller's jobs. They belong to the merger until done is closed.
+// insertCall is one caller's jobs. They belong to the merger until done is closed, and hold nothing that the caller could write to.
 type insertCall struct {
 	ctx    context.Context
 	drafts []draft
@@ -86,9 +90,15 @@ func (m *merger) insert(ctx context.Context, drafts []draft) error {
 	if m.leave(c) {
 		return ctx.Err()
 	}
-	// It is on its way with others, and its caller may not have its memory back before it has arrived.
-	<-c.done
-	return c.err
+	// It is on its way, perhaps with others that do not end with it.
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.err
+	case <-timer.C:
+		return fmt.Errorf("%w: the insert was under way: %w", driver.ErrUnknown, ctx.Err())
+	}
 }
 
 // leave takes a call back that nobody has begun to write.
