@@ -68,13 +68,13 @@ func (w *work) leaveBehind() error {
 }
 
 // noteTally writes down what a transaction of an application changes of a batch.
-func (w *work) noteTally(id int64, t *tally) error {
-	args := []any{id, t.total}
-	for _, n := range t.states {
+func (w *work) noteTally(id int64, t *storekit.Tally) error {
+	args := []any{id, t.Total}
+	for _, n := range t.States {
 		args = append(args, n)
 	}
 	w.left = true
-	return w.exec("tallies_add", append(args, t.nested, t.finished, t.sealed)...)
+	return w.exec("tallies_add", append(args, t.Nested, t.Finished, t.Sealed)...)
 }
 
 // takeIn settles what transactions of applications have left behind, and finishes batches that could not be finished before. It
@@ -187,23 +187,16 @@ func (w *work) meetParents(children []int64) error {
 func (w *work) takeTallies() (n int, err error) {
 	err = w.each("tallies_take", []any{int64(takenIn)}, func(rows rows) error {
 		var batch int64
-		var t tally
-		into := []any{&batch, &t.total}
-		for i := range t.states {
-			into = append(into, &t.states[i])
+		var t storekit.Tally
+		into := []any{&batch, &t.Total}
+		for i := range t.States {
+			into = append(into, &t.States[i])
 		}
-		if err := rows.Scan(append(into, &t.nested, &t.finished, &t.sealed)...); err != nil {
+		if err := rows.Scan(append(into, &t.Nested, &t.Finished, &t.Sealed)...); err != nil {
 			return err
 		}
-		sum := w.tallyOf(batch)
-		sum.total += t.total
-		sum.nested += t.nested
-		sum.finished += t.finished
-		sum.sealed = sum.sealed || t.sealed
-		sum.look = true
-		for i := range t.states {
-			sum.states[i] += t.states[i]
-		}
+		t.Look = true
+		w.flow.tallies.Of(batch).Add(&t)
 		n++
 		return nil
 	})

@@ -41,7 +41,7 @@ func draftBatch(b driver.NewBatch) (batchDraft, error) {
 	if err := driver.CheckBatch(b); err != nil {
 		return batchDraft{}, err
 	}
-	meta, err := encodeMeta(b.Meta)
+	meta, err := storekit.EncodeMeta(b.Meta)
 	return batchDraft{b.Parent, meta, b.Description}, err
 }
 
@@ -54,7 +54,7 @@ func (w *work) openBatch(b *batchDraft) (id int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		w.tallyOf(b.parent).nested++
+		w.flow.tallies.Of(b.parent).Nested++
 	}
 	_, err = w.one("batch_put", []any{b.parent, w.nowAt, b.meta, b.description}, &id)
 	if w.foreign && err == nil {
@@ -81,7 +81,7 @@ func (w *work) sealBatch(id int64) error {
 	case !ok:
 		return storekit.NoBatch(id)
 	}
-	w.tallyOf(id).sealed = true
+	w.flow.tallies.Of(id).Sealed = true
 	return nil
 }
 
@@ -148,7 +148,7 @@ func scanBatch(rows rows) (b driver.Batch, active int64, err error) {
 	var meta string
 	err = rows.Scan(&b.ID, &b.Parent, &b.Sealed, &b.Total, &awaiting, &scheduled, &throttled, &active, &failed, &succeeded, &deleted,
 		&b.Nested, &b.NestedFinished, &created, &finished, &meta, &b.Description)
-	b.Meta = decodeMeta([]byte(meta))
+	b.Meta = storekit.DecodeMeta([]byte(meta))
 	b.CreatedAt, b.FinishedAt = storekit.Instant(created), storekit.Instant(finished)
 	b.Counts = map[driver.State]int64{}
 	for state, n := range map[driver.State]int64{

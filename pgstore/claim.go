@@ -3,7 +3,6 @@ package pgstore
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -83,14 +82,10 @@ func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
 			return c.jobs, nil
 		}
 	}
-	err := c.look(ctx)
-	if err != nil && len(c.jobs) > 0 {
-		return c.jobs, nil // these are claimed
-	}
-	if err != nil {
+	if err := c.look(ctx); err != nil && len(c.jobs) == 0 {
 		return nil, err
 	}
-	return c.jobs, nil
+	return c.jobs, nil // what was taken before a look that failed is claimed
 }
 
 // look claims from the beginning of all lanes.
@@ -165,12 +160,14 @@ func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) 
 		lane := laneKey{j.Queue, -int32(j.Priority)}
 		reached[lane] = max(reached[lane], j.ID)
 	}
-	short := len(taken) < want
+	// A lane that others were taken from after it, or that was not enough with all others, has no more.
+	exhausted := len(lines)
+	if len(taken) == want {
+		exhausted = lastLane(lines, reached)
+	}
 	for i, l := range lines {
 		at, any := reached[l.laneKey]
-		// A lane that others follow, or that all were not enough for, has no more.
-		exhausted := short || i < c.lastLane(lines, reached)
-		if exhausted && last != nil {
+		if i < exhausted && last != nil {
 			at, any = max(at, last[l.laneKey]), true
 		}
 		if any {
@@ -181,7 +178,7 @@ func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) 
 }
 
 // lastLane is the place of the last lane that something was taken from.
-func (c *claim) lastLane(lines []line, reached map[laneKey]int64) int {
+func lastLane(lines []line, reached map[laneKey]int64) int {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if _, ok := reached[lines[i].laneKey]; ok {
 			return i
@@ -205,16 +202,6 @@ func (c *claim) compare(a, b driver.Job) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
 }
 
-// retried makes a transaction again as long as somebody else is in its way.
-func (s *Store) retried(ctx context.Context, fn func() error) error {
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		err := fn()
-		if err == nil || !retriable(err) || !pause(ctx, wait) {
-			return ended(ctx, err)
-		}
-	}
-}
-
 // claimReader reads the rows of a claim. Its columns are read into the same variables again and again, and names that repeat from row to
 // row are kept once.
 type claimReader struct {
@@ -229,7 +216,7 @@ type claimReader struct {
 	// expected is room for how many jobs is made when there is one.
 	expected int
 
-	args                  packer
+	args                  storekit.Packer
 	queue, kind, limitKey string
 	now                   time.Time
 	at                    int64
@@ -268,8 +255,8 @@ func (c *claimReader) job() driver.Job {
 		Kind: repeated(&c.kind, r.kind), Queue: repeated(&c.queue, r.queue), Priority: int16(-r.rank),
 		Attempt: int(r.attempt), MaxAttempts: int(r.most), Timeout: storekit.MillisTimeout(r.timeout),
 		RunAt: storekit.Instant(r.runAt), CreatedAt: storekit.Instant(r.createdAt), AttemptedAt: c.now,
-		LimitKey: repeated(&c.limitKey, r.limitKey), Args: c.args.keep(r.args),
-		RecurringID: string(r.recurring), Title: string(r.title), Tags: decodeTags(r.tags), Meta: decodeMeta(r.meta),
+		LimitKey: repeated(&c.limitKey, r.limitKey), Args: c.args.Keep(r.args),
+		RecurringID: string(r.recurring), Title: string(r.title), Tags: storekit.DecodeTags(r.tags), Meta: storekit.DecodeMeta(r.meta),
 	}
 	if r.batch != nil {
 		job.BatchID = *r.batch
@@ -295,42 +282,4 @@ type rawBytes []byte
 func (r *rawBytes) ScanBytes(b []byte) error {
 	*r = b
 	return nil
-}
-
-// packer copies small values into blocks that they share, so that a job costs no allocation for its args. Blocks are small,
-// since one that is in use keeps all of it.
-type packer struct{ block []byte }
-
-const packedBlock = 16 << 10
-
-func (p *packer) keep(b []byte) []byte {
-	if len(b) > packedBlock/4 {
-		return slices.Clone(b)
-	}
-	if len(p.block)+len(b) > cap(p.block) {
-		p.block = make([]byte, 0, packedBlock)
-	}
-	at := len(p.block)
-	p.block = append(p.block, b...)
-	return p.block[at:len(p.block):len(p.block)]
-}
-
-// A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.
-
-func decodeTags(b []byte) []string {
-	if len(b) == 0 {
-		return nil // most have none, and the variable below costs an allocation
-	}
-	var tags []string
-	_ = json.Unmarshal(b, &tags)
-	return tags
-}
-
-func decodeMeta(b []byte) map[string]string {
-	if len(b) == 0 {
-		return nil
-	}
-	var meta map[string]string
-	_ = json.Unmarshal(b, &meta)
-	return meta
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kilnjobs/kiln/driver"
-	"github.com/kilnjobs/kiln/storekit"
 )
 
 // copyFrom is how many jobs of a call are worth a COPY: it takes four round trips and 3 ms of the server's time, and then 3.4
@@ -34,10 +33,7 @@ func (s *Store) copyOnce(ctx context.Context, drafts []draft) error {
 	defer conn.Release()
 	w := &work{runner: runner{ctx, pgxQuerier{conn}, s.texts}, store: s}
 	var ids []int64
-	batch := &pgx.Batch{}
-	batch.Queue(begin)
-	s.queueSettings(batch)
-	batch.Queue(s.texts.SQL("tx_now"), s.clockMicros()).QueryRow(func(row pgx.Row) error { return row.Scan(&w.nowAt) })
+	batch := s.opening(begin, lockTimeout, &w.nowAt)
 	batch.Queue(s.texts.SQL("insert_ids"), int64(len(drafts))).QueryRow(func(row pgx.Row) error { return row.Scan(&ids) })
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		rollback(conn)
@@ -154,5 +150,3 @@ func copyReady(drafts []draft) []byte {
 	}
 	return w.end()
 }
-
-var _ = storekit.Instant

@@ -12,15 +12,12 @@ import (
 
 // SQLSTATE codes that the store acts on.
 const (
-	codeSerialization   = "40001"
-	codeDeadlock        = "40P01"
-	codeLockTimeout     = "55P03"
-	codeCanceled        = "57014"
-	codeTooLarge        = "54000" // program_limit_exceeded
-	codeUndefinedTable  = "42P01"
-	codeUndefinedSchema = "3F000"
-	codePrivilege       = "42501"
-	codeCharacters      = "22021" // character_not_in_repertoire
+	codeSerialization = "40001"
+	codeDeadlock      = "40P01"
+	codeLockTimeout   = "55P03"
+	codeTooLarge      = "54000" // program_limit_exceeded
+	codePrivilege     = "42501"
+	codeCharacters    = "22021" // character_not_in_repertoire
 )
 
 // errMoved says that a job was no more where it had been read a moment before, so that the transaction has to be made again.

@@ -13,7 +13,7 @@ const settleAtMost = 2000
 // flow is what the changes of a call set off among dependencies and batches, until it is settled.
 type flow struct {
 	ended   []ending
-	tallies map[int64]*tally
+	tallies storekit.Tallies
 }
 
 // jobEnded notes a job with dependents that has just succeeded, failed, been deleted or, in the end, pruned.

@@ -11,9 +11,6 @@ type noted struct {
 	entry driver.Entry
 }
 
-// note appends to the history of one job.
-func (w *work) note(id int64, e driver.Entry) error { return w.noteAll([]noted{{id, e}}) }
-
 // noteAll appends to the histories of jobs. A history keeps its newest entries.
 func (w *work) noteAll(entries []noted) error {
 	if len(entries) == 0 {

@@ -113,13 +113,6 @@ func (h *hub) listened() bool {
 	return len(h.subscribers) > 0
 }
 
-// arrivals reports whether there are subscribers to be welcomed, and whether there are any.
-func (h *hub) arrivals() (arrived, listened bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.arrived) > 0, len(h.subscribers) > 0
-}
-
 // welcome tells new subscribers that anything may have happened before.
 func (h *hub) welcome() {
 	h.mu.Lock()

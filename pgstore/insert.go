@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -94,10 +93,10 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 			d.flags |= flagDeadline
 		}
 		var err error
-		if d.meta, err = encodeMeta(p.Meta); err != nil {
+		if d.meta, err = storekit.EncodeMeta(p.Meta); err != nil {
 			return nil, err
 		}
-		if d.tags, err = encodeTags(storekit.CleanTags(p.Tags)); err != nil {
+		if d.tags, err = storekit.EncodeTags(storekit.CleanTags(p.Tags)); err != nil {
 			return nil, err
 		}
 		if d.meta != "" || d.tags != "" || d.title != "" || d.recurring != "" {
@@ -110,22 +109,6 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 
 // attempts is a number of attempts as the store keeps it.
 func attempts(n int) int32 { return int32(min(n, 1<<31-1)) }
-
-func encodeMeta(meta map[string]string) (string, error) {
-	if len(meta) == 0 {
-		return "", nil
-	}
-	b, err := json.Marshal(meta)
-	return string(b), err
-}
-
-func encodeTags(tags []string) (string, error) {
-	if len(tags) == 0 {
-		return "", nil
-	}
-	b, err := json.Marshal(tags)
-	return string(b), err
-}
 
 // Insert implements driver.Writer.
 func (s *Store) Insert(ctx context.Context, jobs []driver.InsertParams) ([]driver.Inserted, error) {

@@ -48,7 +48,7 @@ func scanRecord(rows rows, rec *driver.Record, extra ...any) error {
 	rec.Timeout = storekit.MillisTimeout(timeout)
 	rec.CreatedAt, rec.RunAt = storekit.Instant(created), storekit.Instant(runAt)
 	rec.AttemptedAt, rec.FinalizedAt = storekit.Instant(attempted), storekit.Instant(finished)
-	rec.Tags, rec.Meta = decodeTags(tags), decodeMeta(meta)
+	rec.Tags, rec.Meta = storekit.DecodeTags(tags), storekit.DecodeMeta(meta)
 	return nil
 }
 

@@ -206,8 +206,10 @@ func (l *listener) hear(n notice) {
 	}
 	events := n.events()
 	l.s.marks.heed(events)
+	var lanes lowestIDs
 	for _, low := range n.Lowest {
-		l.s.marks.lower(map[laneKey]int64{{low.Queue, low.Rank}: low.ID})
+		lanes.note(laneKey{low.Queue, low.Rank}, low.ID)
 	}
+	l.s.marks.lower(lanes)
 	l.s.hub.tell(events)
 }

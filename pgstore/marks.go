@@ -15,6 +15,24 @@ type laneKey struct {
 	rank  int32
 }
 
+// lowestIDs are the lowest ids of jobs that have become ready, by lane.
+type lowestIDs map[laneKey]int64
+
+func (l *lowestIDs) note(lane laneKey, id int64) {
+	if *l == nil {
+		*l = lowestIDs{}
+	}
+	if at, ok := (*l)[lane]; !ok || id < at {
+		(*l)[lane] = id
+	}
+}
+
+func (l *lowestIDs) noteAll(o lowestIDs) {
+	for lane, id := range o {
+		l.note(lane, id)
+	}
+}
+
 // marks remember how far the claims of this process have come, so that they never walk over what they have taken: rows that are
 // deleted stay in the index until no transaction can see them, which an idle one can put off for hours.
 //
@@ -211,7 +229,7 @@ func (m *marks) left() {
 }
 
 // lower notes jobs that have become ready, by the lowest id of each lane.
-func (m *marks) lower(lowest map[laneKey]int64) {
+func (m *marks) lower(lowest lowestIDs) {
 	if len(lowest) == 0 {
 		return
 	}

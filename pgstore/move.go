@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
-	"github.com/kilnjobs/kiln/storekit"
 )
 
 // located is one job where it stands: the parts of its row that moving it needs, and its row in the table of its state.
@@ -165,26 +164,4 @@ func (w *work) keepOutput(l *located, output []byte) error {
 	}
 	l.flags |= flagOutput
 	return w.exec("output_put", l.id, output)
-}
-
-// dropOutput forgets what a job left.
-func (w *work) dropOutput(l *located) error {
-	if l.flags&flagOutput == 0 {
-		return nil
-	}
-	l.flags &^= flagOutput
-	return w.exec("output_drop", l.id)
-}
-
-// end deletes a job that is not processing, for the reason in the entry.
-func (w *work) end(l *located, why driver.Entry) error {
-	if err := w.leave(l); err != nil {
-		return err
-	}
-	if err := w.enter(l, driver.Deleted); err != nil {
-		return err
-	}
-	w.count("", storekit.StatDeleted, 1)
-	why.At, why.State, why.Attempt = w.now, driver.Deleted, int(l.attempt)
-	return w.note(l.id, storekit.CleanEntry(why))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
 )
 
 const (
@@ -23,15 +24,15 @@ const (
 // processes.
 func (s *Store) tell(w *work) {
 	s.marks.lower(w.lowest)
-	s.marks.heed(w.events.list)
+	s.marks.heed(w.events.List)
 	if w.unfinished {
 		s.finishLater()
 	}
-	if len(w.events.list) == 0 {
+	if len(w.events.List) == 0 {
 		return
 	}
-	s.hub.tell(w.events.list)
-	s.notifier.add(w.events.list, w.lowest)
+	s.hub.tell(w.events.List)
+	s.notifier.add(w.events.List, w.lowest)
 }
 
 // Subscribe implements driver.Notifier. It carries the events of this store's own writes at once and those of other processes by
@@ -102,7 +103,7 @@ func (n *notice) events() (list []driver.Event) {
 }
 
 // payload writes events as the text of a notification, as a Resync when they are too many.
-func payload(origin string, events []driver.Event, lanes map[laneKey]int64) string {
+func payload(origin string, events []driver.Event, lanes lowestIDs) string {
 	n := notice{Origin: origin}
 	for _, e := range events {
 		switch e.Kind {
@@ -133,8 +134,8 @@ type notifier struct {
 	s *Store
 
 	mu      sync.Mutex
-	pending eventSet
-	lowest  map[laneKey]int64
+	pending storekit.EventSet
+	lowest  lowestIDs
 
 	wake    chan struct{}
 	stopped chan struct{}
@@ -146,19 +147,12 @@ func newNotifier(s *Store) *notifier {
 	return n
 }
 
-func (n *notifier) add(events []driver.Event, lanes map[laneKey]int64) {
+func (n *notifier) add(events []driver.Event, lanes lowestIDs) {
 	n.mu.Lock()
 	for _, e := range events {
-		n.pending.add(e)
+		n.pending.Add(e)
 	}
-	for lane, id := range lanes {
-		if n.lowest == nil {
-			n.lowest = map[laneKey]int64{}
-		}
-		if at, ok := n.lowest[lane]; !ok || id < at {
-			n.lowest[lane] = id
-		}
-	}
+	n.lowest.noteAll(lanes)
 	n.mu.Unlock()
 	select {
 	case n.wake <- struct{}{}:
@@ -192,8 +186,8 @@ func (n *notifier) loop() {
 
 func (n *notifier) send() {
 	n.mu.Lock()
-	events, lanes := n.pending.list, n.lowest
-	n.pending, n.lowest = eventSet{}, nil
+	events, lanes := n.pending.List, n.lowest
+	n.pending, n.lowest = storekit.EventSet{}, nil
 	n.mu.Unlock()
 	if len(events) == 0 {
 		return

@@ -52,16 +52,7 @@ func (w *work) pruneStats(keep time.Duration, limit int64) (int64, error) {
 	if err := w.exec("counts_fold", int64(foldAtMost)); err != nil {
 		return 0, err
 	}
-	return w.affect("prune_stats", foldBefore(w.now.Add(-keep)), limit)
-}
-
-// foldBefore is the first minute that does not begin before t.
-func foldBefore(t time.Time) int64 {
-	minute := storekit.Minute(t)
-	if storekit.MinuteTime(minute).Before(t) {
-		minute++
-	}
-	return minute
+	return w.affect("prune_stats", storekit.MinuteFrom(w.now.Add(-keep)), limit)
 }
 
 // pruneJobs removes up to limit ended jobs, those that ended first before the others.

@@ -37,7 +37,7 @@ func (r *reader) queueNames() ([]string, error) {
 	}
 	lists, err := r.names("server_queues")
 	for _, list := range lists {
-		for _, name := range decodeTags([]byte(list)) {
+		for _, name := range storekit.DecodeTags([]byte(list)) {
 			if storable(name) {
 				names = append(names, name)
 			}

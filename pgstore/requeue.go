@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
 )
 
 // bulk is the most jobs that one transaction of an operator's action touches.
@@ -157,7 +158,7 @@ func matches(l *located, f driver.Filter) bool {
 		(f.Kind == "" || f.Kind == l.kind) &&
 		(f.BatchID == 0 || f.BatchID == l.batch) &&
 		(f.RecurringID == "" || f.RecurringID == l.recurring) &&
-		(f.Tag == "" || slices.Contains(decodeTags([]byte(l.tags)), f.Tag))
+		(f.Tag == "" || slices.Contains(storekit.DecodeTags([]byte(l.tags)), f.Tag))
 }
 
 // PauseQueue implements driver.Admin.

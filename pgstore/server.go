@@ -21,11 +21,11 @@ func (s *Store) Heartbeat(ctx context.Context, info driver.ServerInfo) (driver.D
 	if err := checkServerInfo(&info); err != nil {
 		return driver.Directives{}, err
 	}
-	queues, err := encodeTags(info.Queues)
+	queues, err := storekit.EncodeTags(info.Queues)
 	if err != nil {
 		return driver.Directives{}, err
 	}
-	kinds, err := encodeTags(info.Kinds)
+	kinds, err := storekit.EncodeTags(info.Kinds)
 	if err != nil {
 		return driver.Directives{}, err
 	}
@@ -122,7 +122,7 @@ func (s *Store) Servers(ctx context.Context) ([]driver.ServerInfo, error) {
 			var queues, kinds []byte
 			var started, heartbeat int64
 			err := rows.Scan(&info.ID, &info.Host, &info.PID, &info.Version, &queues, &kinds, &info.Workers, &info.Running, &started, &heartbeat)
-			info.Queues, info.Kinds = decodeTags(queues), decodeTags(kinds)
+			info.Queues, info.Kinds = storekit.DecodeTags(queues), storekit.DecodeTags(kinds)
 			info.StartedAt, info.HeartbeatAt = storekit.Instant(started), storekit.Instant(heartbeat)
 			servers = append(servers, info)
 			return err

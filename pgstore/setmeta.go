@@ -25,12 +25,12 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 		if _, err := w.one("meta_of", []any{ref.ID}, &old); err != nil {
 			return err
 		}
-		merged := decodeMeta([]byte(old))
+		merged := storekit.DecodeMeta([]byte(old))
 		if merged == nil {
 			merged = map[string]string{}
 		}
 		maps.Copy(merged, meta)
-		text, err := encodeMeta(merged)
+		text, err := storekit.EncodeMeta(merged)
 		if err != nil {
 			return err
 		}

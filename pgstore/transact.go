@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
 )
 
@@ -35,12 +34,14 @@ func (s *Store) do(ctx context.Context, fn func(w *work) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
+	return s.retried(ctx, func() error { return s.once(ctx, fn) })
+}
+
+// retried makes a transaction again as long as somebody else is in its way.
+func (s *Store) retried(ctx context.Context, fn func() error) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		err := s.once(ctx, fn)
-		if err == nil || !retriable(err) {
-			return ended(ctx, err)
-		}
-		if !pause(ctx, wait) {
+		err := fn()
+		if err == nil || !retriable(err) || !pause(ctx, wait) {
 			return ended(ctx, err)
 		}
 	}
@@ -93,22 +94,28 @@ func (s *Store) once(ctx context.Context, fn func(w *work) error) error {
 // begin opens a transaction and reads its instant, in one round trip. It waits for rows as long as it is told to.
 func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, locks string) (*work, error) {
 	w := &work{runner: runner{ctx, pgxQuerier{conn}, s.texts}, store: s}
-	batch := &pgx.Batch{}
-	batch.Queue(begin)
-	batch.Queue(s.texts.SQL("tx_settings"), locks, statementTimeout)
-	batch.Queue(s.texts.SQL("tx_now"), s.clockMicros()).QueryRow(func(row pgx.Row) error { return row.Scan(&w.nowAt) })
-	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+	if err := conn.SendBatch(ctx, s.opening(begin, locks, &w.nowAt)).Close(); err != nil {
 		return nil, named("begin", err)
 	}
 	w.now = storekit.Instant(w.nowAt)
 	return w, nil
 }
 
-// queueSettings makes statements independent of the settings of the session, for the transaction that it stands in only, since
-// sessions may be shared by a pooler. Sequential scans are off because plans that were made while a table was small stay in use when
-// it is not.
-func (s *Store) queueSettings(batch *pgx.Batch) {
-	batch.Queue(s.texts.SQL("tx_settings"), lockTimeout, statementTimeout)
+// opening is what every transaction of several round trips begins with. It reads the instant.
+func (s *Store) opening(begin, locks string, nowAt *int64) *pgx.Batch {
+	batch := s.transaction(begin, locks)
+	batch.Queue(s.texts.SQL("tx_now"), s.clockMicros()).QueryRow(func(row pgx.Row) error { return row.Scan(nowAt) })
+	return batch
+}
+
+// transaction begins a transaction with settings that make its statements independent of those of the session, and for this transaction
+// only, since sessions may be shared by a pooler. Sequential scans are off because plans that were made while a table was small stay
+// in use when it is not.
+func (s *Store) transaction(begin, locks string) *pgx.Batch {
+	batch := &pgx.Batch{}
+	batch.Queue(begin)
+	batch.Queue(s.texts.SQL("tx_settings"), locks, statementTimeout)
+	return batch
 }
 
 // clockMicros is the time that statements take as now: null for the database's own clock.
@@ -159,9 +166,7 @@ func (s *Store) batched(ctx context.Context, queue func(batch *pgx.Batch)) error
 		return ended(ctx, err)
 	}
 	defer conn.Release()
-	batch := &pgx.Batch{}
-	batch.Queue(begin)
-	s.queueSettings(batch)
+	batch := s.transaction(begin, lockTimeout)
 	queue(batch)
 	committed := false
 	batch.Queue("commit").Exec(func(pgconn.CommandTag) error {
@@ -211,11 +216,7 @@ func (s *Store) reading(ctx context.Context, begin string, fn func(r *reader) er
 	defer conn.Release()
 	defer rollback(conn)
 	r := &reader{runner: runner{wait, pgxQuerier{conn}, s.texts}}
-	batch := &pgx.Batch{}
-	batch.Queue(begin)
-	s.queueSettings(batch)
-	batch.Queue(s.texts.SQL("tx_now"), s.clockMicros()).QueryRow(func(row pgx.Row) error { return row.Scan(&r.nowAt) })
-	if err := conn.SendBatch(wait, batch).Close(); err != nil {
+	if err := conn.SendBatch(wait, s.opening(begin, lockTimeout, &r.nowAt)).Close(); err != nil {
 		return ended(ctx, named("begin", err))
 	}
 	r.now = storekit.Instant(r.nowAt)
@@ -232,5 +233,3 @@ func (s *Store) usable(ctx context.Context) error {
 	}
 	return nil
 }
-
-var _ = driver.ErrUnknown

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,8 +28,8 @@ type TxWriter struct {
 
 // told is what a transaction has to tell after its commit.
 type told struct {
-	events eventSet
-	lowest map[laneKey]int64
+	events storekit.EventSet
+	lowest lowestIDs
 	left   bool
 	opened map[int64]bool
 }
@@ -93,17 +92,10 @@ func (t *told) write(ctx context.Context, s *Store, db querier, fn func(w *work)
 	if err != nil {
 		return ended(ctx, err)
 	}
-	for _, e := range w.events.list {
-		t.events.add(e)
+	for _, e := range w.events.List {
+		t.events.Add(e)
 	}
-	for lane, id := range w.lowest {
-		if t.lowest == nil {
-			t.lowest = map[laneKey]int64{}
-		}
-		if at, ok := t.lowest[lane]; !ok || id < at {
-			t.lowest[lane] = id
-		}
-	}
+	t.lowest.noteAll(w.lowest)
 	t.left = t.left || w.left
 	return nil
 }
@@ -119,20 +111,8 @@ func (w *work) readNow() error {
 func (w *work) guarded(fn func() error) error {
 	before := *w
 	before.limits = maps.Clone(w.limits)
-	before.events = eventSet{list: slices.Clip(w.events.list)}
-	before.lowest = maps.Clone(w.lowest)
-	before.stats = make(map[string]*counters, len(w.stats))
-	for server, c := range w.stats {
-		sum := *c
-		before.stats[server] = &sum
-	}
-	if w.flow.tallies != nil {
-		before.flow.tallies = map[int64]*tally{}
-		for id, t := range w.flow.tallies {
-			sum := *t
-			before.flow.tallies[id] = &sum
-		}
-	}
+	before.events, before.lowest = w.events.Clone(), maps.Clone(w.lowest)
+	before.stats, before.flow.tallies = w.stats.Clone(), w.flow.tallies.Clone()
 	err := guarded(w.ctx, w.db, fn)
 	if err != nil {
 		*w = before

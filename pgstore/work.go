@@ -29,11 +29,11 @@ type work struct {
 	// admitting lets an insert make limited jobs ready for which there is room.
 	admitting bool
 
-	stats map[string]*counters
+	stats storekit.ServerCounts
 	flow  flow
 	// events are told after the commit; lowest are the lowest new ready ids by lane.
-	events eventSet
-	lowest map[laneKey]int64
+	events storekit.EventSet
+	lowest lowestIDs
 	// limits are the limit keys that the running call touched, and how it changes their counters. admitted is how many jobs left
 	// throttled; gained, unless nil, collects the queues that get ready jobs.
 	limits   map[string]shift
@@ -41,41 +41,15 @@ type work struct {
 	gained   map[string]bool
 }
 
-// eventSet collects events, each once.
-type eventSet struct {
-	list []driver.Event
-	seen map[driver.Event]bool
-}
-
-func (s *eventSet) add(e driver.Event) {
-	if n := len(s.list); n > 0 && s.list[n-1] == e || s.seen[e] {
-		return
-	}
-	if s.seen == nil {
-		s.seen = map[driver.Event]bool{}
-	}
-	s.seen[e] = true
-	s.list = append(s.list, e)
-}
-
-// counters are what one transaction adds to the statistics of a server.
-type counters struct{ succeeded, failed, deleted, retried int64 }
-
 // event remembers to tell of something after the commit.
-func (w *work) event(e driver.Event) { w.events.add(e) }
+func (w *work) event(e driver.Event) { w.events.Add(e) }
 
 // ready remembers that a job has become ready. The lowest id of a lane tells claims where to look.
 func (w *work) ready(queue string, rank int32, id int64) {
 	if w.gained != nil {
 		w.gained[queue] = true
 	}
-	if w.lowest == nil {
-		w.lowest = map[laneKey]int64{}
-	}
-	lane := laneKey{queue, rank}
-	if at, ok := w.lowest[lane]; !ok || id < at {
-		w.lowest[lane] = id
-	}
+	w.lowest.note(laneKey{queue, rank}, id)
 	w.event(driver.Event{Kind: driver.JobsReady, Queue: queue})
 }
 
@@ -84,35 +58,13 @@ func (w *work) scheduled(queue string) {
 }
 
 // count adds to the statistics of a server; operators' deletions have none.
-func (w *work) count(server string, stat storekit.Stat, n int64) {
-	if stat == storekit.NoStat || n == 0 {
-		return
-	}
-	if w.stats == nil {
-		w.stats = map[string]*counters{}
-	}
-	c := w.stats[server]
-	if c == nil {
-		c = &counters{}
-		w.stats[server] = c
-	}
-	switch stat {
-	case storekit.StatSucceeded:
-		c.succeeded += n
-	case storekit.StatFailed:
-		c.failed += n
-	case storekit.StatDeleted:
-		c.deleted += n
-	case storekit.StatRetried:
-		c.retried += n
-	}
-}
+func (w *work) count(server string, stat storekit.Stat, n int64) { w.stats.Add(server, stat, n) }
 
 // finish writes what the transaction writes once.
 func (w *work) finish() error {
 	minute := storekit.Minute(w.now)
 	for server, c := range w.stats {
-		if err := w.exec("counts_add", minute, server, c.succeeded, c.failed, c.deleted, c.retried); err != nil {
+		if err := w.exec("counts_add", minute, server, c.Succeeded, c.Failed, c.Deleted, c.Retried); err != nil {
 			return err
 		}
 	}

@@ -139,7 +139,7 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 	var claim int32
 	var most int
 	var raw, limitKey sql.RawBytes
-	var args packer
+	var args storekit.Packer
 	var special []int
 	first := len(jobs)
 	into := []any{&rank, &id, &flags, &claim, &attempt, &runAt, &most, &timeout, &createdAt, &limitKey, &raw}
@@ -158,7 +158,7 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 			Kind: kind, Queue: queue, Priority: int16(-rank),
 			Attempt: int(attempt) + 1, MaxAttempts: most, Timeout: storekit.MillisTimeout(timeout),
 			RunAt: storekit.Instant(runAt.Int64), CreatedAt: storekit.Instant(createdAt), AttemptedAt: w.now,
-			LimitKey: string(limitKey), Args: args.keep(raw),
+			LimitKey: string(limitKey), Args: args.Keep(raw),
 		})
 		return nil
 	})
@@ -172,24 +172,6 @@ func (w *work) claimLane(jobs []driver.Job, queue, kind string, limit int, serve
 		return nil, err
 	}
 	return jobs, w.claimSpecial(jobs, special)
-}
-
-// packer copies small values into blocks that they share, so that a job costs no allocation for its args. Blocks are small,
-// since one that is in use keeps all of it.
-type packer struct{ block []byte }
-
-const packedBlock = 16 << 10
-
-func (p *packer) keep(b []byte) []byte {
-	if len(b) > packedBlock/4 {
-		return slices.Clone(b)
-	}
-	if len(p.block)+len(b) > cap(p.block) {
-		p.block = make([]byte, 0, packedBlock)
-	}
-	at := len(p.block)
-	p.block = append(p.block, b...)
-	return p.block[at:len(p.block):len(p.block)]
 }
 
 // claimSpecial completes the jobs whose flags say that there is more about them.
@@ -213,7 +195,7 @@ func (w *work) claimSpecial(jobs []driver.Job, special []int) error {
 		}
 		job := &jobs[special[index]]
 		job.BatchID, job.RecurringID, job.Title = batch, recurring, title
-		job.Tags, job.Parents, job.Meta = decodeTags(tags), decodeIDs(parents), decodeMeta(meta)
+		job.Tags, job.Parents, job.Meta = storekit.DecodeTags(tags), decodeIDs(parents), storekit.DecodeMeta(meta)
 		if deadline != 0 {
 			deadlines = appendPair(deadlines, deadline, job.ID)
 		}
@@ -223,26 +205,6 @@ func (w *work) claimSpecial(jobs []driver.Job, special []int) error {
 		return err
 	}
 	return w.exec("claim_deadlines", closeIDs(deadlines))
-}
-
-// A value that cannot be decoded is left out: the job is still handed out, so that its handler can fail it.
-
-func decodeTags(b []byte) []string {
-	if len(b) == 0 {
-		return nil // most have none, and the variable below costs an allocation
-	}
-	var tags []string
-	_ = json.Unmarshal(b, &tags)
-	return tags
-}
-
-func decodeMeta(b []byte) map[string]string {
-	if len(b) == 0 {
-		return nil
-	}
-	var meta map[string]string
-	_ = json.Unmarshal(b, &meta)
-	return meta
 }
 
 func decodeIDs(b []byte) []int64 {

@@ -22,7 +22,7 @@ func (s *Store) WriteConsoles(ctx context.Context, writes []driver.ConsoleWrite)
 	if len(writes) == 0 {
 		return nil, s.usable(ctx)
 	}
-	writes = cleanWrites(writes)
+	writes = storekit.CleanWrites(writes)
 	var errs []error
 	err := s.do(ctx, func(w *work) (err error) {
 		errs, err = w.writeConsoles(writes)
@@ -32,18 +32,6 @@ func (s *Store) WriteConsoles(ctx context.Context, writes []driver.ConsoleWrite)
 		return nil, err
 	}
 	return errs, nil
-}
-
-// cleanWrites copies the writes, with lines that every database keeps.
-func cleanWrites(writes []driver.ConsoleWrite) []driver.ConsoleWrite {
-	out := make([]driver.ConsoleWrite, len(writes))
-	for i, w := range writes {
-		out[i] = driver.ConsoleWrite{Ref: w.Ref, Progress: w.Progress, Lines: make([]string, len(w.Lines))}
-		for k, line := range w.Lines {
-			out[i].Lines[k] = storekit.CleanText(line)
-		}
-	}
-	return out
 }
 
 // console is where one job's console stands.

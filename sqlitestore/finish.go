@@ -309,12 +309,12 @@ func (s *Store) SetMeta(ctx context.Context, ref driver.Ref, meta map[string]str
 		if err != nil || lost || len(meta) == 0 {
 			return err
 		}
-		merged := decodeMeta([]byte(old))
+		merged := storekit.DecodeMeta([]byte(old))
 		if merged == nil {
 			merged = map[string]string{}
 		}
 		maps.Copy(merged, meta)
-		text, err := encodeMeta(merged)
+		text, err := storekit.EncodeMeta(merged)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -97,7 +96,7 @@ func (w *work) insertFired(steps []firing, take []int, results []driver.FireResu
 	alone := slices.ContainsFunc(take, func(i int) bool { return waiting(steps[i].drafts) })
 	if !alone {
 		err := w.insertSteps(steps, take, results)
-		if err == nil || !refused(err) {
+		if err == nil || !storekit.Refused(err) {
 			return take, err
 		}
 	}
@@ -106,23 +105,13 @@ func (w *work) insertFired(steps []firing, take []int, results []driver.FireResu
 		switch err := w.insertSteps(steps, []int{i}, results); {
 		case err == nil:
 			in = append(in, i)
-		case refused(err):
+		case storekit.Refused(err):
 			results[i].Err = err
 		default:
 			return nil, err
 		}
 	}
 	return in, nil
-}
-
-// refused reports whether an error is about the jobs and not about the database.
-func refused(err error) bool {
-	for _, sentinel := range []error{driver.ErrInvalid, driver.ErrTooLarge, driver.ErrNotFound, driver.ErrClosed, errors.ErrUnsupported} {
-		if errors.Is(err, sentinel) {
-			return true
-		}
-	}
-	return false
 }
 
 // insertSteps inserts the jobs of some steps, or none of them.

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -90,10 +89,10 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 			d.flags |= flagDeadline
 		}
 		var err error
-		if d.meta, err = encodeMeta(p.Meta); err != nil {
+		if d.meta, err = storekit.EncodeMeta(p.Meta); err != nil {
 			return nil, err
 		}
-		if d.tags, err = encodeTags(storekit.CleanTags(p.Tags)); err != nil {
+		if d.tags, err = storekit.EncodeTags(storekit.CleanTags(p.Tags)); err != nil {
 			return nil, err
 		}
 		if d.meta != "" || d.tags != "" || d.title != "" || d.recurring != "" {
@@ -102,22 +101,6 @@ func draftAll(jobs []driver.InsertParams) ([]draft, error) {
 		d.draftWait(p)
 	}
 	return drafts, nil
-}
-
-func encodeMeta(meta map[string]string) (string, error) {
-	if len(meta) == 0 {
-		return "", nil
-	}
-	b, err := json.Marshal(meta)
-	return string(b), err
-}
-
-func encodeTags(tags []string) (string, error) {
-	if len(tags) == 0 {
-		return "", nil
-	}
-	b, err := json.Marshal(tags)
-	return string(b), err
 }
 
 // Insert implements driver.Writer.
@@ -340,15 +323,15 @@ func (w *work) insertStates(drafts []draft) error {
 		case d.state == driver.Deleted:
 			doomed = append(doomed, d.id, d.flags, d.startAt)
 		case d.state == driver.Scheduled:
-			w.events.add(driver.Event{Kind: driver.JobsScheduled, Queue: d.queue})
+			w.events.Add(driver.Event{Kind: driver.JobsScheduled, Queue: d.queue})
 			scheduled = append(scheduled, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt)
 		case d.startAt != w.nowAt:
-			w.events.add(driver.Event{Kind: driver.JobsReady, Queue: d.queue})
+			w.events.Add(driver.Event{Kind: driver.JobsReady, Queue: d.queue})
 			ready = append(ready, d.queue, d.kind, -int64(d.priority), d.id, d.flags, d.startAt)
 		default:
 			first := d.id
 			for ; i < len(drafts) && drafts[i].readyAt(w.nowAt); i++ {
-				w.events.add(driver.Event{Kind: driver.JobsReady, Queue: drafts[i].queue})
+				w.events.Add(driver.Event{Kind: driver.JobsReady, Queue: drafts[i].queue})
 			}
 			i--
 			if err := w.exec("insert_ready_range", first, drafts[i].id); err != nil {

@@ -52,7 +52,7 @@ func scanRecord(rows *sql.Rows, rec *driver.Record, extra ...any) error {
 	rec.Timeout = storekit.MillisTimeout(timeout)
 	rec.CreatedAt, rec.RunAt = storekit.Instant(created), storekit.Instant(runAt)
 	rec.AttemptedAt, rec.FinalizedAt = storekit.Instant(attempted), storekit.Instant(finished)
-	rec.Parents, rec.Tags, rec.Meta = decodeIDs(parents), decodeTags(tags), decodeMeta(meta)
+	rec.Parents, rec.Tags, rec.Meta = decodeIDs(parents), storekit.DecodeTags(tags), storekit.DecodeMeta(meta)
 	return nil
 }
 

@@ -31,7 +31,7 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 		if err != nil {
 			return err
 		}
-		minutes, err := w.affect("prune_stats", foldBefore(w.now.Add(-cmp.Or(p.Stats, 14*24*time.Hour))), limit)
+		minutes, err := w.affect("prune_stats", storekit.MinuteFrom(w.now.Add(-cmp.Or(p.Stats, 14*24*time.Hour))), limit)
 		if err != nil {
 			return err
 		}
@@ -43,15 +43,6 @@ func (s *Store) Prune(ctx context.Context, p driver.PruneParams) (int, error) {
 		return 0, err
 	}
 	return total, nil
-}
-
-// foldBefore is the first minute that does not begin before t.
-func foldBefore(t time.Time) int64 {
-	minute := storekit.Minute(t)
-	if storekit.MinuteTime(minute).Before(t) {
-		minute++
-	}
-	return minute
 }
 
 // pruneJobs removes up to limit ended jobs, those that ended first before the others.

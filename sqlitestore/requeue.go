@@ -162,7 +162,7 @@ func matches(l *located, f driver.Filter) bool {
 		(f.Kind == "" || f.Kind == l.kind) &&
 		(f.BatchID == 0 || f.BatchID == l.batch) &&
 		(f.RecurringID == "" || f.RecurringID == l.recurring) &&
-		(f.Tag == "" || slices.Contains(decodeTags([]byte(l.tags)), f.Tag))
+		(f.Tag == "" || slices.Contains(storekit.DecodeTags([]byte(l.tags)), f.Tag))
 }
 
 // PauseQueue implements driver.Admin.

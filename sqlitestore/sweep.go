@@ -94,7 +94,7 @@ func (w *work) sweepIdle(limit int) (int, error) {
 	err := w.each("batch_idle", []any{int64(limit)}, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
-		w.tallyOf(id).look = true
+		w.flow.tallies.Of(id).Look = true
 		n++
 		return err
 	})

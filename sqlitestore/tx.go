@@ -48,7 +48,7 @@ func (t *TxWriter) write(ctx context.Context, fn func(w *work) error) error {
 	if err := w.inside(fn, w.conclude); err != nil {
 		return explainTx(err)
 	}
-	t.events = append(t.events, w.events.list...)
+	t.events = append(t.events, w.events.List...)
 	return nil
 }
 
@@ -120,13 +120,14 @@ func (t *TxWriter) SealBatch(ctx context.Context, id int64) error {
 func (w *work) guarded(fn func() error) error {
 	before := *w
 	before.limits = maps.Clone(w.limits)
+	before.events, before.signals = w.events.Clone(), w.signals.Clone()
+	before.stats, before.flow.tallies = w.stats.Clone(), w.flow.tallies.Clone()
 	if _, err := w.db.ExecContext(w.ctx, "savepoint kiln"); err != nil {
 		return named("savepoint", err)
 	}
 	err := fn()
 	end := []string{"release kiln"}
 	if err != nil {
-		before.events.seen, before.signals.seen = nil, nil
 		*w = before
 		end = []string{"rollback to kiln", "release kiln"}
 	}

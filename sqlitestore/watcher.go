@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/storekit"
 )
 
 const (
@@ -108,19 +109,19 @@ func (w *writer) news() ([]driver.Event, error) {
 
 // read collects what concerns subscribers among what others have written since the last look.
 func (v *watcher) read(r *runner, origin int64) ([]driver.Event, error) {
-	var events eventSet
+	var events storekit.EventSet
 	if err := v.readJobs(r, &events); err != nil {
 		return nil, err
 	}
 	err := v.readSignals(r, origin, &events)
-	return events.list, err
+	return events.List, err
 }
 
 // mostNewJobs is how many new jobs are looked at one by one; when there are more, all queues with ready or scheduled jobs
 // are told.
 const mostNewJobs = 1000
 
-func (v *watcher) readJobs(r *runner, events *eventSet) error {
+func (v *watcher) readJobs(r *runner, events *storekit.EventSet) error {
 	job, n := v.job, 0
 	add := func(rows *sql.Rows) error {
 		var id int64
@@ -133,7 +134,7 @@ func (v *watcher) readJobs(r *runner, events *eventSet) error {
 		if scheduled {
 			e.Kind = driver.JobsScheduled
 		}
-		events.add(e)
+		events.Add(e)
 		job = max(job, id)
 		n++
 		return nil
@@ -150,7 +151,7 @@ func (v *watcher) readJobs(r *runner, events *eventSet) error {
 	return nil
 }
 
-func (v *watcher) readSignals(r *runner, origin int64, events *eventSet) error {
+func (v *watcher) readSignals(r *runner, origin int64, events *storekit.EventSet) error {
 	seen := v.seen
 	err := r.each("watch_signals", []any{seen}, func(rows *sql.Rows) error {
 		var seq, from, kind int64
@@ -159,12 +160,12 @@ func (v *watcher) readSignals(r *runner, origin int64, events *eventSet) error {
 			return err
 		}
 		if seq > seen+1 {
-			events.add(driver.Event{Kind: driver.Resync}) // some are gone already
+			events.Add(driver.Event{Kind: driver.Resync}) // some are gone already
 		}
 		seen = seq
 		e.Kind = driver.EventKind(kind)
 		if from != origin {
-			events.add(e)
+			events.Add(e)
 		}
 		return nil
 	})

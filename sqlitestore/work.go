@@ -29,11 +29,11 @@ type work struct {
 	idsRead         bool
 	// admitting lets an insert make limited jobs ready for which there is room.
 	admitting bool
-	stats     map[string]*counters
+	stats     storekit.ServerCounts
 	flow      flow
 	// events are told to this process after the commit. Those that a look at new jobs does not show are also written as
 	// signals for other processes; signal is the number of the last one.
-	events, signals eventSet
+	events, signals storekit.EventSet
 	signal          int64
 	// limits are the limit keys that the running call touched, and how it changes their counters. admitted is how many jobs left
 	// throttled; gained, unless nil, collects the queues that get ready jobs.
@@ -42,26 +42,6 @@ type work struct {
 	admitted int
 	gained   map[string]bool
 }
-
-// eventSet collects events, each once.
-type eventSet struct {
-	list []driver.Event
-	seen map[driver.Event]bool
-}
-
-func (s *eventSet) add(e driver.Event) {
-	if n := len(s.list); n > 0 && s.list[n-1] == e || s.seen[e] {
-		return
-	}
-	if s.seen == nil {
-		s.seen = map[driver.Event]bool{}
-	}
-	s.seen[e] = true
-	s.list = append(s.list, e)
-}
-
-// counters are what one transaction adds to the statistics of a server.
-type counters struct{ succeeded, failed, deleted, retried int64 }
 
 func (s *Store) newWork(ctx context.Context, db querier, origin int64) *work {
 	now := s.clock.now()
@@ -89,8 +69,8 @@ func (w *work) takeIDs(n int) (int64, error) {
 
 // event remembers to tell of something after the commit, in this process and in others.
 func (w *work) event(e driver.Event) {
-	w.events.add(e)
-	w.signals.add(e)
+	w.events.Add(e)
+	w.signals.Add(e)
 }
 
 func (w *work) ready(queue string) {
@@ -104,29 +84,7 @@ func (w *work) scheduled(queue string) {
 }
 
 // count adds to the statistics of a server; operators' deletions have none.
-func (w *work) count(server string, stat storekit.Stat, n int64) {
-	if stat == storekit.NoStat || n == 0 {
-		return
-	}
-	if w.stats == nil {
-		w.stats = map[string]*counters{}
-	}
-	c := w.stats[server]
-	if c == nil {
-		c = &counters{}
-		w.stats[server] = c
-	}
-	switch stat {
-	case storekit.StatSucceeded:
-		c.succeeded += n
-	case storekit.StatFailed:
-		c.failed += n
-	case storekit.StatDeleted:
-		c.deleted += n
-	case storekit.StatRetried:
-		c.retried += n
-	}
-}
+func (w *work) count(server string, stat storekit.Stat, n int64) { w.stats.Add(server, stat, n) }
 
 // finish writes what the transaction writes once: the statistics, and the signals for other processes.
 func (w *work) finish() error {
@@ -141,25 +99,25 @@ func (w *work) writeStats() error {
 		return nil
 	}
 	minute := storekit.Minute(w.now)
-	var sum counters
+	var sum storekit.Counts
 	for server, c := range w.stats {
-		if err := w.exec("stats_add", minute, server, c.succeeded, c.failed, c.deleted, c.retried); err != nil {
+		if err := w.exec("stats_add", minute, server, c.Succeeded, c.Failed, c.Deleted, c.Retried); err != nil {
 			return err
 		}
-		sum.succeeded += c.succeeded
-		sum.failed += c.failed
-		sum.deleted += c.deleted
-		sum.retried += c.retried
+		sum.Succeeded += c.Succeeded
+		sum.Failed += c.Failed
+		sum.Deleted += c.Deleted
+		sum.Retried += c.Retried
 	}
 	w.stats = nil
-	return w.exec("totals_add", sum.succeeded, sum.failed, sum.deleted, sum.retried)
+	return w.exec("totals_add", sum.Succeeded, sum.Failed, sum.Deleted, sum.Retried)
 }
 
 // mostSignals is how many events of one transaction are written for other processes one by one; more become one Resync.
 const mostSignals = 50
 
 func (w *work) writeSignals() error {
-	events := w.signals.list
+	events := w.signals.List
 	if len(events) > mostSignals {
 		events = []driver.Event{{Kind: driver.Resync}}
 	}

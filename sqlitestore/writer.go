@@ -174,7 +174,7 @@ func (w *writer) attempt(calls []*call) []*call {
 	}
 	if fate != undone {
 		// Events are hints: those of a commit that perhaps did not happen do no harm.
-		w.s.hub.publish(work.events.list)
+		w.s.hub.publish(work.events.List)
 		if fate == done {
 			w.watch.wrote(work)
 		}

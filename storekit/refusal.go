@@ -1,6 +1,7 @@
 package storekit
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kilnjobs/kiln/driver"
@@ -52,4 +53,14 @@ func NoRecurring(id string) error {
 // NotAtVersion is the error of a recurring job that somebody else has changed since it was read.
 func NotAtVersion(id string, version int64) error {
 	return fmt.Errorf("%w: recurring job %.200q is not at version %d", driver.ErrConflict, id, version)
+}
+
+// Refused reports whether an error is about what was to be stored and not about the database.
+func Refused(err error) bool {
+	for _, sentinel := range []error{driver.ErrInvalid, driver.ErrTooLarge, driver.ErrNotFound, driver.ErrClosed, errors.ErrUnsupported} {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
 }

@@ -38,13 +38,17 @@ func Minute(t time.Time) int64 {
 // MinuteTime is the start of a minute since the epoch.
 func MinuteTime(minute int64) time.Time { return time.Unix(minute*60, 0).UTC() }
 
+// MinuteFrom is the first minute since the epoch that does not start before t.
+func MinuteFrom(t time.Time) int64 {
+	minute := Minute(t)
+	if MinuteTime(minute).Before(t) {
+		minute++
+	}
+	return minute
+}
+
 // SeriesRange is the minutes that a Series call reads: from the start of the bucket that holds from, up to, but without, the
 // first minute that does not start before to.
 func SeriesRange(from, to time.Time, step time.Duration) (first, end int64) {
-	first = Bucket(Minute(from), step)
-	end = Minute(to)
-	if MinuteTime(end).Before(to) {
-		end++
-	}
-	return first, end
+	return Bucket(Minute(from), step), MinuteFrom(to)
 }

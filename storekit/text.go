@@ -3,6 +3,8 @@ package storekit
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kilnjobs/kiln/driver"
 )
 
 // Sizes that every store cuts to.
@@ -57,4 +59,16 @@ func CleanTags(tags []string) []string {
 		}
 	}
 	return tags
+}
+
+// CleanWrites copies what consoles are to gain, with lines that every database keeps.
+func CleanWrites(writes []driver.ConsoleWrite) []driver.ConsoleWrite {
+	out := make([]driver.ConsoleWrite, len(writes))
+	for i, w := range writes {
+		out[i] = driver.ConsoleWrite{Ref: w.Ref, Progress: w.Progress, Lines: make([]string, len(w.Lines))}
+		for k, line := range w.Lines {
+			out[i].Lines[k] = CleanText(line)
+		}
+	}
+	return out
 }

@@ -106,9 +106,6 @@ insert into {prefix}outputs (id, output) values ($1, $2) on conflict (id) do upd
 insert into {prefix}outputs (id, output) select e.* from unnest($1::bigint[], $2::bytea[]) e
 on conflict (id) do update set output = excluded.output;
 
--- name: output_drop
-delete from {prefix}outputs where id = $1;
-
 -- name: meta_of
 select coalesce(m.meta, j.meta, '') from {prefix}jobs j left join {prefix}metas m on m.id = j.id where j.id = $1;
 
