@@ -160,6 +160,25 @@ func TestCellsWriteTheirGraphs(t *testing.T) {
 	}
 }
 
+// TestResultsStay pins that a run does not write over the results of another one that began in the same minute.
+func TestResultsStay(t *testing.T) {
+	dir := t.TempDir()
+	stems := map[string]bool{}
+	for range 3 {
+		r, err := newResults(dir, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stems[r.stem] = true
+		if err := r.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(stems) != 3 || len(files) != 6 {
+		t.Errorf("three runs left %d files, %v, %v", len(files), stems, err)
+	}
+}
+
 func readTable(t *testing.T, path string) [][]string {
 	t.Helper()
 	f, err := os.Open(path)

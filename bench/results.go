@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,7 +30,14 @@ func newResults(dir, label string) (*results, error) {
 		return r, nil
 	}
 	var err error
-	if r.text, err = os.Create(r.file(".txt")); err != nil {
+	for stem, n := r.stem, 2; ; n++ { // two runs may begin in one minute
+		r.text, err = os.OpenFile(r.file(".txt"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		r.stem = fmt.Sprintf("%s-%d", stem, n)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if r.table, err = os.Create(r.file(".csv")); err != nil {

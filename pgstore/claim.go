@@ -66,17 +66,20 @@ type claim struct {
 	jobs   []driver.Job
 }
 
-// run claims from the marks on, and looks at everything when it is time to, or when that was not enough. While this process hears what
-// others tell, jobs that were found do not wait for a look, which would find something that nobody has told of.
+// run claims from the marks on. When it is time to, or when that found nothing, it looks at everything. While this process hears what
+// others tell, a look would find only what nobody has told of, so jobs that were found do not wait for it: it is made beside the claims.
 func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
 	lines, trusted := c.s.marks.lines(c.key, c.queues, time.Now())
 	defer c.s.marks.left()
 	hears := c.s.listener.hears.Load() && !c.s.hub.isDeaf()
-	if trusted == fresh || trusted == stale && hears {
+	if trusted == fresh || trusted < unknown && hears {
 		if len(lines) > 0 {
 			if err := c.take(ctx, lines, nil); err != nil {
 				return nil, err
 			}
+		}
+		if len(c.jobs) > 0 && trusted == old {
+			c.s.looker.ask(c.key, c.queues)
 		}
 		if len(c.jobs) >= c.limit || hears && len(c.jobs) > 0 || !c.s.marks.worth(c.key, c.queues, time.Now()) {
 			return c.jobs, nil
@@ -91,33 +94,10 @@ func (c *claim) run(ctx context.Context) ([]driver.Job, error) {
 // look claims from the beginning of all lanes.
 func (c *claim) look(ctx context.Context) error {
 	began := time.Now()
-	var lines []line
-	last := map[laneKey]int64{}
-	err := c.s.retried(ctx, func() error {
-		lines = nil
-		return c.s.batched(ctx, func(batch *pgx.Batch) {
-			batch.Queue(c.s.texts.SQL("claim_lanes"), c.queues).Query(func(rows pgx.Rows) error {
-				for rows.Next() {
-					var l laneKey
-					var id *int64
-					if err := rows.Scan(&l.queue, &l.rank, &id); err != nil {
-						return err
-					}
-					if id != nil {
-						lines = append(lines, line{laneKey: l})
-						last[l] = *id
-					}
-				}
-				return rows.Err()
-			})
-		})
-	})
+	lines, last, err := c.s.lanes(ctx, c.queues)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(slices.Index(c.queues, a.queue), slices.Index(c.queues, b.queue)), cmp.Compare(a.rank, b.rank))
-	})
 	c.s.marks.look(c.key, c.queues, began, lines)
 	if len(lines) > 0 {
 		if err := c.take(ctx, lines, last); err != nil {
@@ -129,7 +109,7 @@ func (c *claim) look(ctx context.Context) error {
 }
 
 // take claims what is left of the limit from some lanes. last, when everything is looked at, has the highest id of each lane.
-func (c *claim) take(ctx context.Context, lines []line, last map[laneKey]int64) error {
+func (c *claim) take(ctx context.Context, lines []line, last lowestIDs) error {
 	queues, ranks, marks := make([]string, len(lines)), make([]int32, len(lines)), make([]int64, len(lines))
 	for i, l := range lines {
 		queues[i], ranks[i], marks[i] = l.queue, l.rank, l.mark

@@ -95,6 +95,8 @@ const (
 	stale
 	// old: it should have been looked at everything a while ago.
 	old
+	// unknown: there are none of a queue.
+	unknown
 )
 
 // lines says where a claim begins, and how old the marks are.
@@ -105,12 +107,12 @@ func (m *marks) lines(kinds string, queues []string, now time.Time) (list []line
 	for _, queue := range queues {
 		q := m.kinds[kinds][queue]
 		if q == nil {
-			trusted = old
+			trusted = unknown
 			continue
 		}
 		switch since := now.Sub(q.lookedAt); {
 		case since > 4*q.interval():
-			trusted = old
+			trusted = max(trusted, old)
 		case since > q.interval():
 			trusted = max(trusted, stale)
 		}
@@ -178,6 +180,34 @@ func (m *marks) look(kinds string, queues []string, now time.Time, lines []line)
 		q := of[l.queue]
 		if known := q.lanes[l.rank]; known != nil {
 			known.at = l.mark
+		} else {
+			q.lanes[l.rank] = &laneMark{at: l.mark}
+		}
+	}
+}
+
+// trust trusts the marks of queues for as long as if everything had just been looked at, since somebody is about to.
+func (m *marks) trust(kinds string, queues []string, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, queue := range queues {
+		if q := m.kinds[kinds][queue]; q != nil {
+			q.lookedAt = now
+		}
+	}
+}
+
+// renew puts marks back to where lanes begin that were looked at beside the claims.
+func (m *marks) renew(kinds string, lines []line) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range lines {
+		q := m.kinds[kinds][l.queue]
+		if q == nil {
+			continue
+		}
+		if known := q.lanes[l.rank]; known != nil {
+			known.at = min(known.at, l.mark)
 		} else {
 			q.lanes[l.rank] = &laneMark{at: l.mark}
 		}

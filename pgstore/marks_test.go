@@ -92,13 +92,38 @@ func TestMarksGrowOld(t *testing.T) {
 			t.Errorf("%s after a look that took %s the marks are of age %d, want %d", step.after, step.cost, got, step.want)
 		}
 	}
-	if _, got := m.lines("", []string{"another"}, now); got != old {
-		t.Errorf("marks of a queue that was never looked at are of age %d, want %d", got, old)
+	if _, got := m.lines("", []string{"another"}, now); got != unknown {
+		t.Errorf("marks of a queue that was never looked at are of age %d, want %d", got, unknown)
 	}
 	m.left()
 	m.heed([]driver.Event{{Kind: driver.QueueChanged, Queue: "q"}})
 	if _, got := m.lines("", []string{"q"}, now); got != old {
 		t.Errorf("when a queue was resumed its marks are of age %d, want %d", got, old)
+	}
+	m.left()
+}
+
+// TestMarksRenewed pins that a look beside the claims puts marks back to a job that nobody has told of, and never forward.
+func TestMarksRenewed(t *testing.T) {
+	now := time.Unix(1000, 0)
+	lane := laneKey{"q", 0}
+	m := looked(now)
+	m.reached("", lane, 50, false)
+	m.renew("", []line{{lane, 70}, {laneKey{"q", 3}, 5}, {laneKey{"other", 0}, 1}})
+	wantBegin(t, m, now, 50, "a look that found nothing below")
+	m.renew("", []line{{lane, 9}})
+	wantBegin(t, m, now, 9, "a look that found job 10")
+	if list, _ := m.lines("", []string{"q"}, now); len(list) != 2 || list[1] != (line{laneKey{"q", 3}, 5}) {
+		t.Errorf("a new lane is not known: %v", list)
+	}
+	m.left()
+	if _, got := m.lines("", []string{"q"}, now.Add(2*time.Second)); got != old {
+		t.Errorf("marks are of age %d, want %d", got, old)
+	}
+	m.left()
+	m.trust("", []string{"q"}, now.Add(2*time.Second))
+	if _, got := m.lines("", []string{"q"}, now.Add(2*time.Second)); got != fresh {
+		t.Errorf("when somebody is about to look marks are of age %d, want %d", got, fresh)
 	}
 	m.left()
 }

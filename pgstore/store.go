@@ -32,6 +32,7 @@ type Store struct {
 	merger   merger
 	notifier *notifier
 	listener *listener
+	looker   *looker
 	swept    sweepPlace
 	// taken is how many jobs the last claim took, which the next one makes room for.
 	taken atomic.Int64
@@ -95,6 +96,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Store, error
 			return nil, fmt.Errorf("%w: ListenConn does not parse: %w", driver.ErrInvalid, err)
 		}
 	}
+	s.looker = newLooker(s)
 	s.notifier = newNotifier(s)
 	s.listener = newListener(s, listen)
 	s.hub.changed = s.listener.poke
@@ -151,6 +153,7 @@ func (s *Store) Close() {
 		s.cancel()
 		s.merger.stop()
 		<-s.lateStopped
+		<-s.looker.stopped
 		<-s.notifier.stopped
 		<-s.listener.stopped
 		s.pool.Close()

@@ -1,6 +1,5 @@
--- Plain successes, which most ends are, take one statement for all of a call: 6 microseconds of the server's time per job at 500 a call,
--- one row of one table written for each, and one of statistics for all. What is missing from its answer is stale, or is not
--- plain, and goes the longer way.
+-- Plain successes, which most ends are, take one statement for all of a call: one row of one table written for each, and one of
+-- statistics for all. What is missing from its answer is stale, or is not plain, and goes the longer way.
 
 -- name: finish_plain
 -- Jobs that succeeded under one claim number, left nothing, and share nothing with others.
