@@ -17,8 +17,9 @@ type config struct {
 	schema    string
 	maxConns  int32
 	noMigrate bool
-	listen    string
-	listenSet bool
+	// listen is nil for a listening connection like those of the pool; listenErr is why the address given for it does not parse.
+	listen    *pgx.ConnConfig
+	listenErr error
 	execMode  pgx.QueryExecMode
 	clock     func() time.Time
 	clockSet  bool
@@ -41,7 +42,7 @@ func NoMigrate() Option { return func(c *config) { c.noMigrate = true } }
 // ListenConn sets the address of the connection that listens for notifications, for pools that go through a pooler in
 // transaction mode, which loses them. By default it is that of the pool.
 func ListenConn(connString string) Option {
-	return func(c *config) { c.listen, c.listenSet = connString, true }
+	return func(c *config) { c.listen, c.listenErr = pgx.ParseConfig(connString) }
 }
 
 // ExecMode sets how statements are sent. The default, pgx.QueryExecModeCacheStatement, prepares each once per connection; poolers
@@ -72,13 +73,10 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("%w: MaxConns is %d, it must be at least 1", driver.ErrInvalid, c.maxConns)
 	case c.execMode < pgx.QueryExecModeCacheStatement || c.execMode > pgx.QueryExecModeSimpleProtocol:
 		return c, fmt.Errorf("%w: ExecMode is %d, which pgx does not know", driver.ErrInvalid, c.execMode)
+	case c.listenErr != nil:
+		return c, fmt.Errorf("%w: ListenConn does not parse: %w", driver.ErrInvalid, c.listenErr)
 	case c.clockSet && c.clock == nil:
 		return c, fmt.Errorf("%w: Clock is nil", driver.ErrInvalid)
-	}
-	if c.listenSet {
-		if _, err := pgx.ParseConfig(c.listen); err != nil {
-			return c, fmt.Errorf("%w: ListenConn does not parse: %w", driver.ErrInvalid, err)
-		}
 	}
 	return c, nil
 }

@@ -89,12 +89,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, opts ...Option) (*Store, error
 	s.late, s.lateStopped = make(chan struct{}, 1), make(chan struct{})
 	go s.lateLoop()
 	s.merger.start(s, int(c.maxConns))
-	listen := own.Config().ConnConfig.Copy()
-	if c.listenSet {
-		if listen, err = pgx.ParseConfig(c.listen); err != nil {
-			own.Close()
-			return nil, fmt.Errorf("%w: ListenConn does not parse: %w", driver.ErrInvalid, err)
-		}
+	listen := c.listen
+	if listen == nil {
+		listen = own.Config().ConnConfig
 	}
 	s.looker = newLooker(s)
 	s.notifier = newNotifier(s)
@@ -122,8 +119,8 @@ func ownPool(ctx context.Context, pool *pgxpool.Pool, c *config) (*pgxpool.Pool,
 	settings.MaxConns = c.maxConns
 	settings.MinConns, settings.MinIdleConns = 0, 0
 	// What the application does with its own connections is its own business.
-	settings.BeforeConnect, settings.AfterConnect, settings.BeforeAcquire, settings.AfterRelease = pool.Config().BeforeConnect, nil, nil, nil
-	settings.PrepareConn, settings.BeforeClose = nil, nil
+	settings.AfterConnect, settings.PrepareConn, settings.BeforeAcquire = nil, nil, nil
+	settings.AfterRelease, settings.BeforeClose = nil, nil
 	settings.ConnConfig.DefaultQueryExecMode = c.execMode
 	introduce(settings.ConnConfig)
 	own, err := pgxpool.NewWithConfig(ctx, settings)
