@@ -132,7 +132,7 @@ func TestListenLost(t *testing.T) {
 	}
 	prompt := func() error {
 		for range 4 { // one could have met a poll
-			if took := l.run(t, 2*poll, l.must(t, client)); took > poll/4 {
+			if took := l.run(t, comeback, l.must(t, client)); took > poll/4 {
 				return fmt.Errorf("a job starts after %s", took)
 			}
 		}
