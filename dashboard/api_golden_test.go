@@ -28,9 +28,13 @@ type goldenStore struct {
 func (s *goldenStore) Problems(context.Context, int) (driver.Problems, error) { return s.problems, nil }
 
 func (s *goldenStore) Explain(ctx context.Context, id int64) (driver.Explanation, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return driver.Explanation{}, err
+	}
 	r, err := s.Job(ctx, id)
 	return driver.Explanation{
-		At: apiNoon, State: r.State, Parents: []driver.OpenParent{{ID: 3, State: driver.Failed, Kind: "mail", Title: "Parent", On: driver.OnSucceeded}},
+		At: now, State: r.State, Parents: []driver.OpenParent{{ID: 3, State: driver.Failed, Kind: "mail", Title: "Parent", On: driver.OnSucceeded}},
 		OpenParents: 1, AfterBatch: 1, BatchLive: 4, Limit: &driver.LimitInfo{Key: "stripe", Max: 1, Active: 1}, Ahead: driver.AheadCap,
 		ExpectedAt: apiNoon.Add(time.Minute), Paused: true, PausedAt: apiNoon.Add(-time.Hour), QueueServed: true,
 		HeartbeatAt: apiNoon.Add(-time.Second),

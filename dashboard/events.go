@@ -11,7 +11,7 @@ import (
 const (
 	// heartbeat is how often a comment goes out, so that proxies keep an idle stream open.
 	heartbeat = 15 * time.Second
-	// authorizeEvery is how often it is asked whether the viewer may still look. With writeTime it makes less than a minute.
+	// authorizeEvery is how old the permission to look may be when something is sent. With heartbeat it makes less than a minute.
 	authorizeEvery = 40 * time.Second
 	// writeTime is how long a viewer may take to read what was sent.
 	writeTime = 10 * time.Second
@@ -81,9 +81,7 @@ func (s *stream) open() bool {
 	header := s.w.Header()
 	header.Set("Content-Type", eventStream)
 	header.Set("X-Accel-Buffering", "no")
-	// Limits of the server for whole requests would end the stream. A writer without deadlines has none to lift.
-	_ = s.control.SetReadDeadline(time.Time{})
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	s.limitWrites(true)
 	if err := s.control.Flush(); errors.Is(err, errors.ErrUnsupported) {
 		header.Del("X-Accel-Buffering")
 		return false
@@ -100,8 +98,6 @@ func (s *stream) open() bool {
 func (s *stream) serve() {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	check := time.NewTicker(authorizeEvery)
-	defer check.Stop()
 	text := fmt.Sprintf("retry: %d\n\n", reconnectAfter.Milliseconds())
 	for {
 		states := s.viewer.latest()
@@ -115,10 +111,6 @@ func (s *stream) serve() {
 		case <-states[len(states)-1].changed:
 		case <-beat.C:
 			text = ":\n\n"
-		case <-check.C:
-			if !s.allowed() {
-				return
-			}
 		case <-s.request.Context().Done():
 			return
 		}
@@ -148,13 +140,23 @@ func (s *stream) events(states []state) string {
 }
 
 func (s *stream) write(text string) bool {
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	s.limitWrites(true)
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return false
 	}
 	if err := s.control.Flush(); err != nil {
 		return false
 	}
-	_ = s.control.SetWriteDeadline(time.Time{})
+	s.limitWrites(false)
 	return true
+}
+
+// limitWrites sets how long a write may take, and lifts what the server sets for whole requests, which would end the stream. A
+// writer without deadlines has none to lift.
+func (s *stream) limitWrites(on bool) {
+	var deadline time.Time
+	if on {
+		deadline = time.Now().Add(writeTime)
+	}
+	_ = s.control.SetWriteDeadline(deadline)
 }

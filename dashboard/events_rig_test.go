@@ -180,14 +180,14 @@ func (s *eventSink) wantEvents(t *testing.T, names ...string) []event {
 type busyStore struct {
 	fullStore
 	reads atomic.Int64
-	each  time.Duration
+	each  atomic.Int64 // how long a read takes, in ns
 	err   atomic.Pointer[error]
 }
 
 func (s *busyStore) read() error {
 	s.reads.Add(1)
-	if s.each > 0 {
-		<-time.After(s.each)
+	if each := s.each.Load(); each > 0 {
+		<-time.After(time.Duration(each))
 	}
 	if err := s.err.Load(); err != nil {
 		return *err

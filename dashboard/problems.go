@@ -125,13 +125,12 @@ func (h *handler) recurringProblems(found *driver.Problems) []problemView {
 	return list
 }
 
-// waitProblems leaves out queues of which another row says why they wait.
+// waitProblems leaves out queues of which another row says why they wait. Paused ones are not among the oldest.
 func waitProblems(found *driver.Problems) []problemView {
 	var list []problemView
 	for i := range found.Oldest {
 		q := &found.Oldest[i]
 		explained := slices.ContainsFunc(found.Unserved, func(u driver.ReadyQueue) bool { return u.Queue == q.Queue }) ||
-			slices.ContainsFunc(found.Paused, func(p driver.PausedQueue) bool { return p.Queue == q.Queue }) ||
 			slices.ContainsFunc(found.Unhandled, func(k driver.ReadyKind) bool { return k.Queue == q.Queue && k.Job == q.Job })
 		if !explained && found.At.Sub(q.Since) > waitsAfter {
 			list = append(list, readyProblem(problemWaits, q))

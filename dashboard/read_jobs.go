@@ -40,6 +40,20 @@ const (
 
 // readJobs reads one page of a list.
 func (h *handler) readJobs(ctx context.Context, q listQuery) (jobsView, error) {
+	page, err := h.findJobs(ctx, q)
+	if err != nil {
+		return jobsView{}, err
+	}
+	v := jobsView{State: q.State, Queue: q.Queue, Kind: q.Kind, Batch: q.Batch, Tag: q.Tag, Next: page.Next}
+	v.Jobs = make([]jobView, len(page.Records))
+	for i := range page.Records {
+		v.Jobs[i] = h.viewJob(&page.Records[i])
+	}
+	return v, nil
+}
+
+// findJobs asks the store for a page until it is not empty.
+func (h *handler) findJobs(ctx context.Context, q listQuery) (driver.Page, error) {
 	query := driver.JobQuery{
 		State: q.State, Queue: q.Queue, Kind: q.Kind, BatchID: q.Batch, Tag: q.Tag, Retries: q.Retries, Limit: q.Limit, Cursor: q.Cursor,
 	}
@@ -48,19 +62,14 @@ func (h *handler) readJobs(ctx context.Context, q listQuery) (jobsView, error) {
 	for range pageCalls {
 		var err error
 		if page, err = h.store.Jobs(ctx, query); err != nil {
-			return jobsView{}, fmt.Errorf("list jobs: %w", err)
+			return driver.Page{}, fmt.Errorf("list jobs: %w", err)
 		}
 		if len(page.Records) > 0 || page.Next == "" || time.Since(began) > pageTime {
 			break
 		}
 		query.Cursor = page.Next
 	}
-	v := jobsView{State: q.State, Queue: q.Queue, Kind: q.Kind, Batch: q.Batch, Tag: q.Tag, Next: page.Next}
-	v.Jobs = make([]jobView, len(page.Records))
-	for i := range page.Records {
-		v.Jobs[i] = h.viewJob(&page.Records[i])
-	}
-	return v, nil
+	return page, nil
 }
 
 // viewJob is what a list shows of a job.

@@ -109,6 +109,17 @@ func TestRedactCoversEverything(t *testing.T) {
 	}
 }
 
+// What Redact is given is its own: a store may keep what it returned.
+func TestRedactIsGivenACopy(t *testing.T) {
+	g := newAPIRig(t, nil, func(o *Options) {
+		o.Redact = func(_ string, _ Part, v []byte) []byte { v[0] = '*'; return v }
+	})
+	v := []byte("value")
+	if shown := g.handler.(*handler).redact("mail", PartError, v); string(shown) != "*alue" || string(v) != "value" {
+		t.Errorf("shown is %q, the value %q", shown, v)
+	}
+}
+
 // Without a Redact, and for parts that it does not change, everything is there: the test above looks at something.
 func TestNothingIsRedactedUnasked(t *testing.T) {
 	g, calls := newSecretRig(t, func(_ string, _ Part, v []byte) []byte { return v })

@@ -56,10 +56,10 @@ func (h *handler) retriesSource(r *request) (source, error) {
 
 func (h *handler) listSource(q listQuery) source {
 	return source{fmt.Sprintf("jobs %#v", q), func(ctx context.Context) (reading, error) {
-		v, err := h.readJobs(ctx, q)
-		event := listEvent{Jobs: make([]listedJob, len(v.Jobs)), Next: v.Next}
-		for i := range v.Jobs {
-			event.Jobs[i] = listedJob{v.Jobs[i].ID, v.Jobs[i].State, v.Jobs[i].Attempt}
+		page, err := h.findJobs(ctx, q)
+		event := listEvent{Jobs: make([]listedJob, len(page.Records)), Next: page.Next}
+		for i := range page.Records {
+			event.Jobs[i] = listedJob{page.Records[i].ID, page.Records[i].State, page.Records[i].Attempt}
 		}
 		return reading{payload: event}, err
 	}}
