@@ -51,6 +51,9 @@ func browser(t *testing.T) context.Context {
 	if chromium.ctx != nil {
 		return chromium.ctx
 	}
+	if testing.Short() {
+		skip(t, "-short starts no browser")
+	}
 	path, err := find()
 	if err != nil {
 		if os.Getenv("KILN_CHROMIUM") != "" {
@@ -103,18 +106,24 @@ func start(path string) (context.Context, func(), error) {
 	return ctx, stop, nil
 }
 
-// skip ends a test that needs what is not here, and says so where it is read.
+var skipped sync.Once
+
+// skip ends a test that needs what is not here, and says so once where it is read.
 func skip(t *testing.T, reason string) {
 	t.Helper()
-	if name := os.Getenv("KILN_SKIPS"); name != "" {
+	skipped.Do(func() {
+		name := os.Getenv("KILN_SKIPS")
+		if name == "" {
+			return
+		}
 		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = fmt.Fprintf(f, "%s in a browser: %s\n", t.Name(), reason)
+		_, err = fmt.Fprintf(f, "the dashboard in a browser: %s\n", reason)
 		if closed := f.Close(); err != nil || closed != nil {
 			t.Fatal(err, closed)
 		}
-	}
+	})
 	t.Skip(reason)
 }
