@@ -49,11 +49,13 @@ type entryView struct {
 	At      time.Time    `json:"at"`
 	State   driver.State `json:"state"`
 	Attempt int          `json:"attempt"`
-	Reason  string       `json:"reason,omitempty"`
-	Error   string       `json:"error,omitempty"`
-	Trace   string       `json:"trace,omitempty"`
-	Server  string       `json:"server,omitempty"`
-	Actor   string       `json:"actor,omitempty"`
+	// StartedAt is when the attempt began, where the store knows.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	Reason    string    `json:"reason,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Trace     string    `json:"trace,omitempty"`
+	Server    string    `json:"server,omitempty"`
+	Actor     string    `json:"actor,omitempty"`
 }
 
 // whyView is a driver.Explanation.

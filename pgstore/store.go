@@ -17,7 +17,7 @@ import (
 )
 
 // Store keeps jobs in a PostgreSQL database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch,
-// BlockFirer, LimitReader, OutputReader and Tuner.
+// BlockFirer, LimitReader, OutputReader, ProblemReader, Explainer and Tuner.
 type Store struct {
 	pool   *pgxpool.Pool
 	schema string

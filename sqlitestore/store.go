@@ -14,7 +14,7 @@ import (
 )
 
 // Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer,
-// LimitReader, OutputReader and Tuner.
+// LimitReader, OutputReader, ProblemReader, Explainer and Tuner.
 type Store struct {
 	db     *sql.DB
 	prefix string
