@@ -24,6 +24,8 @@ type tab struct {
 	ctx   context.Context
 	root  string
 	alarm *alarm
+	// clicks counts how often the mouse was clicked.
+	clicks int
 }
 
 // open opens a tab on an address below which all paths are. When the test ends, nothing may have been complained of.
@@ -100,12 +102,14 @@ func (p *tab) visit(path string) {
 // click clicks on what is seen.
 func (p *tab) click(selector string) {
 	p.Helper()
+	p.clicks++
 	p.do("click "+selector, chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector)))
 }
 
 // leave clicks on something that leads to another page, and waits for that.
 func (p *tab) leave(selector string) {
 	p.Helper()
+	p.clicks++
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector))); err != nil {
