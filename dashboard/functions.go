@@ -21,6 +21,7 @@ func (p *pages) functions(l *locale) template.FuncMap {
 		"ms":    func(ms int64) string { return l.duration(time.Duration(ms) * time.Millisecond) },
 		"why":   func(j *jobView) []phrase { return p.why(l, j) },
 		"cause": func(v problemView) []phrase { return p.cause(l, &v) },
+		"about": func(v problemView) string { return p.about(&v) },
 		"rule":  func(v limitView) string { return l.rule(&v) },
 
 		"to": p.links.to, "path": p.links.path, "asset": p.links.asset, "list": p.links.list,

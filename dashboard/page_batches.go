@@ -9,8 +9,10 @@ import (
 
 type batchesBody struct {
 	Batches batchesView
-	Parent  int64
-	Cursor  string
+	// Tree holds the same batches, those that are nested in another of the page below it.
+	Tree   []batchNode
+	Parent int64
+	Cursor string
 }
 
 func (h *handler) batchesPage(w http.ResponseWriter, r *request) error {
@@ -31,7 +33,33 @@ func (h *handler) batchesPage(w http.ResponseWriter, r *request) error {
 	if cursor == "" && parent == 0 {
 		watch = "batches"
 	}
-	return h.section(w, r, "batches", watch, batchesBody{batches, parent, cursor})
+	return h.section(w, r, "batches", watch, batchesBody{batches, treeOfBatches(batches.Batches), parent, cursor})
+}
+
+// treeOfBatches puts batches below those of them that they are nested in, and keeps their order otherwise.
+func treeOfBatches(batches []batchView) []batchNode {
+	inside := map[int64][]batchView{}
+	here := map[int64]bool{}
+	for _, b := range batches {
+		here[b.ID] = true
+	}
+	var roots []batchView
+	for _, b := range batches {
+		if here[b.Parent] && b.Parent < b.ID { // always so, and what keeps the tree from growing for ever
+			inside[b.Parent] = append(inside[b.Parent], b)
+		} else {
+			roots = append(roots, b)
+		}
+	}
+	return nodesOf(roots, inside)
+}
+
+func nodesOf(batches []batchView, inside map[int64][]batchView) []batchNode {
+	nodes := make([]batchNode, len(batches))
+	for i, b := range batches {
+		nodes[i] = batchNode{Batch: b, Nested: nodesOf(inside[b.ID], inside)}
+	}
+	return nodes
 }
 
 // batchNode is a batch in the tree of those nested in it.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kilnjobs/kiln/dashboard/internal/wallclock"
 	"github.com/kilnjobs/kiln/driver"
 )
 
@@ -29,7 +30,7 @@ type pages struct {
 }
 
 func newPages(o Options) *pages {
-	p := &pages{options: o, links: links{o.Prefix}, sets: map[string]*template.Template{}, now: time.Now}
+	p := &pages{options: o, links: links{o.Prefix}, sets: map[string]*template.Template{}, now: func() time.Time { return wallclock.Now() }}
 	for tag, l := range locales {
 		p.sets[tag] = template.Must(template.New("").Funcs(p.functions(l)).ParseFS(templateFiles, "templates/*.html"))
 	}

@@ -74,6 +74,9 @@ func (l *locale) duration(d time.Duration) string {
 		return l.text("time.ms", "n", d.Milliseconds())
 	case d < 10*time.Second:
 		tenths := int64(d / (100 * time.Millisecond))
+		if tenths%10 == 0 {
+			return l.text("time.s", "n", tenths/10)
+		}
 		return l.text("time.s", "n", l.number(tenths/10)+l.message("number.decimal")+l.number(tenths%10))
 	case d < time.Minute:
 		return l.text("time.s", "n", int64(d/time.Second))

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ func (s *Store) Problems(ctx context.Context, limit int) (driver.Problems, error
 	limit = storekit.PageLimit(limit)
 	p := driver.Problems{At: now}
 	storekit.QueueProblems(&p, s.serverList(), s.pauses(), s.fronts(), limit)
-	storekit.SetReady(&p, s.readyCounts())
+	storekit.SetReady(&p, s.readyCounts(), math.MaxInt64)
 	p.Held = s.held(now, limit)
 	p.Recurring = s.recurringProblems(now, limit)
 	p.Failures = s.failures(now, limit)
@@ -67,7 +68,7 @@ func (s *Store) readyCounts() map[string]int64 {
 		for _, l := range q.lanes {
 			n += l.ready.len
 		}
-		counts[name] = int64(min(n, storekit.CountCap))
+		counts[name] = int64(n)
 	}
 	return counts
 }

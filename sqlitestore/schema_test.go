@@ -191,11 +191,12 @@ var mayScan = map[string]string{
 
 // boundedScans are statements that stop after a fixed number of rows.
 var boundedScans = map[string]string{
-	"counts":         "each count stops at the cap",
-	"recurring_list": "it lists them all, for a page of theirs",
-	"batch_idle":     "an index of what should not be there, up to a limit",
-	"endings_next":   "the oldest ones in order, up to a limit",
-	"prune_batches":  "an index of what is over, up to a limit",
+	"counts":               "each count stops at the cap",
+	"recurring_list":       "it lists them all, for a page of theirs",
+	"problems_failed_runs": "the first definitions by id, up to a limit",
+	"batch_idle":           "an index of what should not be there, up to a limit",
+	"endings_next":         "the oldest ones in order, up to a limit",
+	"prune_batches":        "an index of what is over, up to a limit",
 }
 
 // TestPlans looks for statements that would read a growing table whole.

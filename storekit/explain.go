@@ -6,8 +6,13 @@ import (
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// MaxOpenParents is how many open parents an Explanation names.
-const MaxOpenParents = 20
+// Bounds of what Explain reads.
+const (
+	// MaxOpenParents is how many open parents an Explanation names.
+	MaxOpenParents = 20
+	// ThrottledCap is where the count of a limit key's waiting jobs stops.
+	ThrottledCap = 10_000
+)
 
 // Line is where a job stands among those that wait under its limit key.
 type Line struct {

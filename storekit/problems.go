@@ -14,7 +14,7 @@ const (
 	// MaxLanes is how many lanes of ready jobs are looked at: of one queue and priority, or of one queue, kind and priority.
 	MaxLanes = 1000
 	// MaxHeldKeys is how many limit keys with waiting jobs are looked at.
-	MaxHeldKeys = 1000
+	MaxHeldKeys = 500
 	// HeldFront is among how many of a key's first waiting jobs the one that waits longest is looked for.
 	HeldFront = 100
 	// MaxFailedKinds is how many kinds with failed jobs are looked at.
@@ -28,7 +28,10 @@ const (
 )
 
 // ReadyStretch is how many of the first jobs of each lane are looked at: a thousand, and fewer of each when there are many lanes.
-func ReadyStretch(lanes int) int { return share(20_000, lanes, 10, 1000) }
+func ReadyStretch(lanes int) int { return share(10_000, lanes, 10, 1000) }
+
+// CountStretch is how far the ready jobs of each of some queues are counted.
+func CountStretch(queues int) int { return share(20_000, queues, 500, 20_000) }
 
 // HeldStretch is how far the waiting jobs of each limit key are counted.
 func HeldStretch(keys int) int { return share(50_000, keys, 50, 10_000) }
@@ -198,15 +201,17 @@ func ReadyNames(p *driver.Problems) []string {
 	return slices.Compact(names)
 }
 
-// SetReady fills in how many jobs are ready in the queues.
-func SetReady(p *driver.Problems, ready map[string]int64) {
+// SetReady fills in how many jobs are ready in the queues, which were counted up to most.
+func SetReady(p *driver.Problems, ready map[string]int64, most int64) {
 	for _, list := range [][]driver.ReadyQueue{p.Unserved, p.Oldest} {
 		for i := range list {
-			list[i].Ready = ready[list[i].Queue]
+			q := &list[i]
+			q.Ready, q.Capped = ready[q.Queue], ready[q.Queue] >= most
 		}
 	}
 	for i := range p.Paused {
-		p.Paused[i].Ready = ready[p.Paused[i].Queue]
+		q := &p.Paused[i]
+		q.Ready, q.Capped = ready[q.Queue], ready[q.Queue] >= most
 	}
 }
 
@@ -224,6 +229,13 @@ func SortFailures(kinds []driver.KindFailures, limit int) []driver.KindFailures 
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.Newest, a.Newest))
 	})
 	return First(kinds, limit)
+}
+
+// SetFailures fills in what was read of a kind's failed jobs, with counts that went on to one above FailedCap.
+func SetFailures(f *driver.KindFailures, failed, lastHour, hourBefore int64, first time.Time, text string) {
+	f.Failed, f.Capped = min(failed, FailedCap), failed > FailedCap
+	f.LastHour, f.HourBefore = min(lastHour, FailedCap), min(hourBefore, FailedCap)
+	f.First, f.Error = first, ProblemError(text)
 }
 
 // SortRecurring orders recurring jobs that are late or whose last job failed, each taken once: late ones first, the latest of all

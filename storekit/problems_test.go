@@ -9,10 +9,13 @@ import (
 )
 
 func TestShares(t *testing.T) {
-	for _, c := range []struct{ lanes, want int }{{0, 1000}, {1, 1000}, {20, 1000}, {40, 500}, {2000, 10}, {1 << 40, 10}} {
+	for _, c := range []struct{ lanes, want int }{{0, 1000}, {1, 1000}, {10, 1000}, {40, 250}, {2000, 10}, {1 << 40, 10}} {
 		if got := ReadyStretch(c.lanes); got != c.want {
 			t.Errorf("of %d lanes %d jobs each are looked at, want %d", c.lanes, got, c.want)
 		}
+	}
+	if a, b := CountStretch(1), CountStretch(60); a != 20_000 || b != 500 {
+		t.Errorf("one queue is counted up to %d, sixty up to %d each", a, b)
 	}
 	if a, b := HeldStretch(1), HeldStretch(1000); a != 10_000 || b != 50 {
 		t.Errorf("one key is counted up to %d, a thousand up to %d each", a, b)
@@ -81,12 +84,12 @@ func TestQueueProblems(t *testing.T) {
 		{"paused", "read", at(10), 1, 1, false},
 	}
 	QueueProblems(&p, servers, paused, front, 2)
-	SetReady(&p, map[string]int64{"mail": 1006, "web": 2, "paused": 1})
+	SetReady(&p, map[string]int64{"mail": 1006, "web": 2, "paused": 1}, 1006)
 	want := driver.Problems{
 		At:        at(100),
 		Unserved:  []driver.ReadyQueue{{Queue: "web", Since: at(20), Job: 3, Ready: 2}},
 		Unhandled: []driver.ReadyKind{{Queue: "paused", Kind: "read", Since: at(10), Job: 1, Ready: 1}, {Queue: "mail", Kind: "read", Since: at(20), Job: 7, Ready: 1001, Capped: true}},
-		Oldest:    []driver.ReadyQueue{{Queue: "web", Since: at(20), Job: 3, Ready: 2}, {Queue: "mail", Since: at(20), Job: 7, Ready: 1006}},
+		Oldest:    []driver.ReadyQueue{{Queue: "web", Since: at(20), Job: 3, Ready: 2}, {Queue: "mail", Since: at(20), Job: 7, Ready: 1006, Capped: true}},
 		Silent:    []driver.ServerInfo{servers[2], servers[1]},
 		Paused:    []driver.PausedQueue{{Queue: "idle", Since: at(40)}, {Queue: "paused", Since: at(50), Ready: 1}},
 	}

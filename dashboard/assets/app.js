@@ -175,8 +175,9 @@
     }
     const more = document.getElementById("list-more");
     if (more) {
-      more.hidden = strange === 0;
-      if (strange) set(one("a", more), plural("new", strange));
+      const missing = [...shown.values()].some((row) => row.tagName === "TR" || row.parentElement.matches(".batches"));
+      more.hidden = strange === 0 && !missing;
+      set(one("a", more), strange ? plural("new", strange) : messages["list-changed"]);
     }
   };
   const takeBatch = (view) => {
