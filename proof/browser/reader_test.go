@@ -109,12 +109,12 @@ func TestKeys(t *testing.T) {
 		t.Errorf("x selects %v, want %v", picked, rows[:2])
 	}
 	p.reads("#picked", "2 selected")
-	p.do("open", chromedp.KeyEvent(kb.Enter))
+	p.press(kb.Enter)
 	p.await("page of the row", func() bool { return strings.HasSuffix(p.path(), "/jobs/"+rows[0]) })
 
 	p.press("?")
 	p.sees("#keys[open]")
-	p.do("close", chromedp.KeyEvent(kb.Escape))
+	p.press(kb.Escape)
 	p.await("end of the help", func() bool { return !eval[bool](p, `document.getElementById("keys").open`) })
 
 	p.visit("/jobs/failed")
@@ -122,8 +122,7 @@ func TestKeys(t *testing.T) {
 	if at := eval[string](p, focused); at != "search" {
 		t.Errorf("after / the keys go to %q, want the filter", at)
 	}
-	p.press("default")
-	p.do("filter", chromedp.KeyEvent(kb.Enter))
+	p.press("default" + kb.Enter)
 	p.await("filter of what was typed", func() bool { return strings.Contains(p.path(), "queue=default") })
 
 	r.mended.Store(true)
