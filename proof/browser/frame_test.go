@@ -51,8 +51,8 @@ func TestAlarm(t *testing.T) {
 		p.await("complaint about "+name, func() bool { return strings.Contains(strings.Join(p.alarm.complaints(), "\n"), bad.notice) })
 	}
 	p.visit("/strange")
-	if bad := eval[[]string](p, strange); len(bad) != 2 {
-		t.Errorf("a handler and a link that is code are seen as %q", bad)
+	if bad := eval[[]string](p, strange); len(bad) != 3 {
+		t.Errorf("a handler, a link that is code and the icon, which is data, are seen as %q", bad)
 	}
 	p.visit("/good")
 	p.do("settle", chromedp.WaitReady(chromedp.CSS("p")))
