@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -39,7 +40,7 @@ func (h *handler) readWhy(ctx context.Context, r *driver.Record) *whyView {
 	}
 	x, err := explainer.Explain(ctx, r.ID)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, driver.ErrNotFound) {
 			slog.Warn("kiln dashboard: the store cannot explain a job", "job", r.ID, "error", err)
 		}
 		return nil
