@@ -31,6 +31,8 @@ func TestAlarm(t *testing.T) {
 		switch {
 		case r.URL.Path == "/good":
 			bad.body = `<p>good</p>`
+		case r.URL.Path == "/strange":
+			bad.body = `<b onclick="steal()">x</b><a href="javascript:steal()">y</a>`
 		case !known:
 			http.NotFound(w, r)
 			return
@@ -47,6 +49,10 @@ func TestAlarm(t *testing.T) {
 	for name, bad := range misdeeds {
 		p.visit("/" + name)
 		p.await("complaint about "+name, func() bool { return strings.Contains(strings.Join(p.alarm.complaints(), "\n"), bad.notice) })
+	}
+	p.visit("/strange")
+	if bad := eval[[]string](p, strange); len(bad) != 3 {
+		t.Errorf("a handler, a link that is code and the icon, which is data, are seen as %q", bad)
 	}
 	p.visit("/good")
 	p.do("settle", chromedp.WaitReady(chromedp.CSS("p")))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -24,6 +25,8 @@ type tab struct {
 	ctx   context.Context
 	root  string
 	alarm *alarm
+	// clicks counts how often the mouse was clicked.
+	clicks int
 }
 
 // open opens a tab on an address below which all paths are. When the test ends, nothing may have been complained of.
@@ -100,12 +103,14 @@ func (p *tab) visit(path string) {
 // click clicks on what is seen.
 func (p *tab) click(selector string) {
 	p.Helper()
+	p.clicks++
 	p.do("click "+selector, chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector)))
 }
 
 // leave clicks on something that leads to another page, and waits for that.
 func (p *tab) leave(selector string) {
 	p.Helper()
+	p.clicks++
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	if _, err := chromedp.RunResponse(ctx, chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.Click(chromedp.CSS(selector))); err != nil {
@@ -113,16 +118,19 @@ func (p *tab) leave(selector string) {
 	}
 }
 
-// press types keys to the page as a whole.
+// press presses keys one after the other, wherever the focus is. A key whose press the page takes for itself types nothing, as on a
+// keyboard; the events that chromedp.KeyEvent sends would type it all the same.
 func (p *tab) press(keys string) {
 	p.Helper()
-	p.do("press "+keys, chromedp.KeyEvent(keys))
-}
-
-// typed types into a field, behind what is there, and ends with the Enter key.
-func (p *tab) typed(selector, text string) {
-	p.Helper()
-	p.do("type into "+selector, chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.SendKeys(chromedp.CSS(selector), text+kb.Enter))
+	for _, key := range keys {
+		events := kb.Encode(key)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		call(p, input.DispatchKeyEvent, down)
+		call(p, input.DispatchKeyEvent, up)
+	}
 }
 
 // sees waits until something is shown.
