@@ -41,9 +41,11 @@ type hooked struct {
 	inTx       func(context.Context, func(driver.Writer) error) error
 	check      func(context.Context) error
 
-	sealBatch func(context.Context, int64) error
-	batch     func(context.Context, int64) (driver.Batch, error)
-	outputs   func(context.Context, []int64) (map[int64][]byte, error)
+	sealBatch  func(context.Context, int64) error
+	batch      func(context.Context, int64) (driver.Batch, error)
+	outputs    func(context.Context, []int64) (map[int64][]byte, error)
+	runs       func(ctx context.Context, id int64) ([]driver.Run, error)
+	lastErrors func(ctx context.Context, ids []int64) (map[int64]string, error)
 
 	putRecurring func(context.Context, driver.Recurring) error
 	due          func(context.Context, int) ([]driver.Recurring, time.Time, error)
@@ -198,6 +200,14 @@ func (h *hooked) Batch(ctx context.Context, id int64) (driver.Batch, error) {
 
 func (h *hooked) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
 	return or(h.outputs != nil, h.outputs, h.Store.Outputs)(ctx, ids)
+}
+
+func (h *hooked) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
+	return or(h.runs != nil, h.runs, h.Store.Runs)(ctx, id)
+}
+
+func (h *hooked) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
+	return or(h.lastErrors != nil, h.lastErrors, h.Store.LastErrors)(ctx, ids)
 }
 
 func (h *hooked) Problems(ctx context.Context, limit int) (driver.Problems, error) {

@@ -18,7 +18,7 @@ var Methods = []string{
 	"Delete", "Requeue", "PauseQueue", "Recurring", "PutRecurring", "RemoveRecurring",
 	"Job", "Jobs", "Counts", "Series", "Servers", "Queues", "Recurrings", "Batch", "Batches",
 	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "WriteConsoles", "Logs", "Limits", "FireMany", "Outputs",
-	"Problems", "Explain",
+	"Problems", "Explain", "Runs", "LastErrors",
 }
 
 // Store is one server's view of a store. It has every optional interface; what the inner store lacks answers with an error
@@ -168,6 +168,24 @@ func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, err
 		return nil, lacks("OutputReader")
 	}
 	return through(ctx, s, "Outputs", func() (map[int64][]byte, error) { return l.Outputs(ctx, ids) })
+}
+
+// Runs implements driver.HistoryReader.
+func (s *Store) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
+	r, ok := s.inner.(driver.HistoryReader)
+	if !ok {
+		return nil, lacks("HistoryReader")
+	}
+	return through(ctx, s, "Runs", func() ([]driver.Run, error) { return r.Runs(ctx, id) })
+}
+
+// LastErrors implements driver.HistoryReader.
+func (s *Store) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
+	r, ok := s.inner.(driver.HistoryReader)
+	if !ok {
+		return nil, lacks("HistoryReader")
+	}
+	return through(ctx, s, "LastErrors", func() (map[int64]string, error) { return r.LastErrors(ctx, ids) })
 }
 
 // Problems implements driver.ProblemReader.

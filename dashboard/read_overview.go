@@ -1,0 +1,104 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kilnjobs/kiln/driver"
+)
+
+// span is a stretch of time that the chart can show.
+type span struct {
+	step   time.Duration
+	points int
+}
+
+var spans = map[string]span{
+	"1h":  {time.Minute, 60},
+	"24h": {30 * time.Minute, 48},
+}
+
+func (h *handler) readOverview(ctx context.Context) (overviewView, error) {
+	return h.cache.overview.get(ctx)
+}
+
+// readSeries reads the chart of a range: 1h, which is also what an empty one means, or 24h.
+func (h *handler) readSeries(ctx context.Context, rng string) (seriesView, error) {
+	if rng == "" {
+		rng = "1h"
+	}
+	s := h.cache.series[rng]
+	if s == nil {
+		return seriesView{}, fmt.Errorf("%w: range %.60q is neither 1h nor 24h", driver.ErrInvalid, rng)
+	}
+	return s.get(ctx)
+}
+
+func (h *handler) readProblems(ctx context.Context) (problemsView, error) {
+	return h.cache.problems.get(ctx)
+}
+
+func (h *handler) loadOverview(ctx context.Context) (overviewView, error) {
+	counts, err := h.store.Counts(ctx)
+	if err != nil {
+		return overviewView{}, fmt.Errorf("count jobs: %w", err)
+	}
+	servers, err := h.store.Servers(ctx)
+	if err != nil {
+		return overviewView{}, fmt.Errorf("list servers: %w", err)
+	}
+	queues, err := h.store.Queues(ctx)
+	if err != nil {
+		return overviewView{}, fmt.Errorf("list queues: %w", err)
+	}
+	recurring, err := h.store.Recurrings(ctx)
+	if err != nil {
+		return overviewView{}, fmt.Errorf("list recurring jobs: %w", err)
+	}
+	v := overviewView{Counts: countsView(counts), Servers: len(servers), Queues: len(queues), Recurring: len(recurring)}
+	for i := range servers {
+		v.Workers += servers[i].Workers
+		v.Running += servers[i].Running
+	}
+	for i := range queues {
+		if queues[i].Paused {
+			v.PausedQueues++
+		}
+	}
+	return v, nil
+}
+
+// loadSeries fills in the buckets that nothing happened in. The last one holds now.
+func (h *handler) loadSeries(ctx context.Context, s span) (seriesView, error) {
+	now, err := h.store.Now(ctx)
+	if err != nil {
+		return seriesView{}, fmt.Errorf("read the store's clock: %w", err)
+	}
+	last := bucket(now, s.step)
+	first := last.Add(-time.Duration(s.points-1) * s.step)
+	points, err := h.store.Series(ctx, first, last.Add(s.step), s.step)
+	if err != nil {
+		return seriesView{}, fmt.Errorf("read statistics: %w", err)
+	}
+	v := seriesView{Step: int64(s.step / time.Second), Points: make([]pointView, s.points)}
+	for i := range v.Points {
+		v.Points[i].At = first.Add(time.Duration(i) * s.step)
+	}
+	for _, p := range points {
+		i := int(p.At.Sub(first) / s.step)
+		if p.At.Before(first) || i >= len(v.Points) {
+			continue
+		}
+		at := v.Points[i].At
+		v.Points[i] = pointView{At: at, Succeeded: p.Succeeded, Failed: p.Failed, Deleted: p.Deleted, Retried: p.Retried}
+	}
+	return v, nil
+}
+
+// bucket is the start of the bucket that holds t. Stores align buckets to the epoch.
+func bucket(t time.Time, step time.Duration) time.Time {
+	seconds := int64(step / time.Second)
+	unix := t.Unix()
+	return time.Unix(unix-(unix%seconds+seconds)%seconds, 0).UTC()
+}
