@@ -65,6 +65,22 @@ var hot = []struct {
 	{"queue_counts", "('{default,mail,rare}', 100000)", "ready_pkey", 8000},
 	{"queue_oldest", "", "ready_pkey", 2500},
 	{"series", "(10000, 20000)", "stats_pkey", 2000},
+	{"problems_lanes", "(1000)", "ready_pkey", 40},
+	{"problems_ready", "('{default,mail,rare}', '{0,0,0}', 1000)", "ready_pkey", 2200},
+	{"problems_counts", "('{default,mail,rare}', 3333)", "ready_pkey", 200},
+	{"problems_keys", "(500)", "throttled_turn", 3100},
+	{"problems_waiting", "('{key1,key20,key300}', 10000)", "throttled_turn", 20},
+	{"problems_held", "('{key1,key20,key300}', 100)", "throttled_turn", 100},
+	{"problems_kinds", "(1000)", "failed_kind", 140},
+	{"problems_failures", "('{kind1,kind2}', '{3200002,3200003}', 3250000000000, 3240000000000, 10001)", "failed_kind", 800},
+	{"problems_late", "(100000000, 20)", "recurring_due", 90},
+	{"problems_failed_runs", "(5000, 40)", "recurring_pkey", 2100},
+	{"explain_job", "(1500000)", "jobs_pkey", 50},
+	{"explain_parents", "(3150001, 20)", "deps_child", 50},
+	{"explain_open", "(3150001)", "deps_child", 10},
+	{"explain_turn", "('key1', 0, 3090001, 1000, 64)", "throttled_turn", 30},
+	{"explain_ahead", "('mail', 0, 500000, 1000)", "ready_pkey", 30},
+	{"explain_limit", "('key1', 10000)", "limits_pkey", 15},
 }
 
 // TestPlans looks at the plans of all statements on large tables, and counts the pages that the hot ones touch.

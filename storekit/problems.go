@@ -28,10 +28,10 @@ const (
 )
 
 // ReadyStretch is how many of the first jobs of each lane are looked at: a thousand, and fewer of each when there are many lanes.
-func ReadyStretch(lanes int) int { return share(10_000, lanes, 10, 1000) }
+func ReadyStretch(lanes int) int { return share(5000, lanes, 10, 1000) }
 
 // CountStretch is how far the ready jobs of each of some queues are counted.
-func CountStretch(queues int) int { return share(20_000, queues, 500, 20_000) }
+func CountStretch(queues int) int { return share(10_000, queues, 500, 10_000) }
 
 // HeldStretch is how far the waiting jobs of each limit key are counted.
 func HeldStretch(keys int) int { return share(50_000, keys, 50, 10_000) }

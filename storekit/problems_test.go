@@ -9,12 +9,12 @@ import (
 )
 
 func TestShares(t *testing.T) {
-	for _, c := range []struct{ lanes, want int }{{0, 1000}, {1, 1000}, {10, 1000}, {40, 250}, {2000, 10}, {1 << 40, 10}} {
+	for _, c := range []struct{ lanes, want int }{{0, 1000}, {1, 1000}, {5, 1000}, {40, 125}, {2000, 10}, {1 << 40, 10}} {
 		if got := ReadyStretch(c.lanes); got != c.want {
 			t.Errorf("of %d lanes %d jobs each are looked at, want %d", c.lanes, got, c.want)
 		}
 	}
-	if a, b := CountStretch(1), CountStretch(60); a != 20_000 || b != 500 {
+	if a, b := CountStretch(1), CountStretch(60); a != 10_000 || b != 500 {
 		t.Errorf("one queue is counted up to %d, sixty up to %d each", a, b)
 	}
 	if a, b := HeldStretch(1), HeldStretch(1000); a != 10_000 || b != 50 {

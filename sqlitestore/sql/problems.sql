@@ -1,6 +1,6 @@
 -- What needs a person. Every statement reads an index, and no more of it than a number of rows that it is given: queues, kinds and keys are
 -- skipped through, one seek each. With 100,000 ready jobs, a million that are done, 10,000 failed ones and 10,000 limit keys that
--- hold jobs back all of it takes 9 ms at best, and 18 ms beside others that keep the machine busy (BenchmarkReaders).
+-- hold jobs back all of it takes 8 ms at best, and 18 ms beside others that keep the machine busy (BenchmarkReaders).
 
 -- name: problems_lanes
 with recursive lane (queue, kind, rank) as (
