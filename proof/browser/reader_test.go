@@ -92,7 +92,7 @@ func TestKeys(t *testing.T) {
 		p.press("g")
 		p.press(key)
 		p.await("page "+path, func() bool { return p.path() == path })
-		p.sees("main h1")
+		p.sees("#help:not([hidden])") // the script of that page has begun
 	}
 
 	p.visit("/jobs/failed")
@@ -111,6 +111,7 @@ func TestKeys(t *testing.T) {
 	p.reads("#picked", "2 selected")
 	p.press(kb.Enter)
 	p.await("page of the row", func() bool { return strings.HasSuffix(p.path(), "/jobs/"+rows[0]) })
+	p.sees("#help:not([hidden])") // the script of that page has begun
 
 	p.press("?")
 	p.sees("#keys[open]")
