@@ -21,6 +21,7 @@ func (h *handler) readJob(ctx context.Context, id int64) (jobView, error) {
 	for i := range r.History {
 		v.History = append(v.History, h.viewEntry(r.Kind, &r.History[i]))
 	}
+	h.addStarts(ctx, id, v.History)
 	v.Why = h.readWhy(ctx, &r)
 	return v, nil
 }

@@ -49,6 +49,7 @@ func (h *handler) readJobs(ctx context.Context, q listQuery) (jobsView, error) {
 	for i := range page.Records {
 		v.Jobs[i] = h.viewJob(&page.Records[i])
 	}
+	h.addErrors(ctx, v.Jobs)
 	return v, nil
 }
 

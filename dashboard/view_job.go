@@ -39,7 +39,9 @@ type jobView struct {
 	CancelRequested bool            `json:"cancel_requested,omitempty"`
 	Progress        int             `json:"progress,omitempty"`
 	Output          json.RawMessage `json:"output,omitempty"`
-	History         []entryView     `json:"history,omitempty"`
+	// Error is the newest error of a job that failed or waits for a retry, in lists.
+	Error   string      `json:"error,omitempty"`
+	History []entryView `json:"history,omitempty"`
 	// Why says why a live job is where it is, where the store is an Explainer; on the job's own page and JSON only.
 	Why *whyView `json:"why,omitempty"`
 }
@@ -49,11 +51,13 @@ type entryView struct {
 	At      time.Time    `json:"at"`
 	State   driver.State `json:"state"`
 	Attempt int          `json:"attempt"`
-	Reason  string       `json:"reason,omitempty"`
-	Error   string       `json:"error,omitempty"`
-	Trace   string       `json:"trace,omitempty"`
-	Server  string       `json:"server,omitempty"`
-	Actor   string       `json:"actor,omitempty"`
+	// StartedAt is when the attempt began, where the store knows.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	Reason    string    `json:"reason,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Trace     string    `json:"trace,omitempty"`
+	Server    string    `json:"server,omitempty"`
+	Actor     string    `json:"actor,omitempty"`
 }
 
 // whyView is a driver.Explanation.

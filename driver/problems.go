@@ -7,8 +7,9 @@ import (
 
 // ProblemReader is implemented by stores that can tell cheaply what needs a person.
 type ProblemReader interface {
-	// Problems reads what needs a person, each list at most limit long (0 or less means 20) and the worst first. It reads
-	// indexes and bounded stretches of them only, however large the store is.
+	// Problems reads what needs a person, each list at most limit long (0 or less means 20, more than 500 is cut to 500) and the
+	// worst first. It reads indexes and bounded stretches of them only, however large the store is. A store looks at some
+	// hundred queues, limit keys, kinds and recurring jobs at least, those that come first by name where there are more.
 	Problems(ctx context.Context, limit int) (Problems, error)
 }
 
@@ -23,7 +24,8 @@ type Problems struct {
 	// Unserved are queues with ready jobs that no live server works on, the longest waiting first.
 	Unserved []ReadyQueue
 	// Unhandled are kinds with ready jobs that no live server of their queue handles, the longest waiting first. They are found
-	// among the first thousand jobs of each queue: what no server takes stays in front. Queues in Unserved are not looked at.
+	// among the first jobs of each queue and priority, up to a thousand of them: what no server takes stays in front. Queues without a
+	// live server are left out.
 	Unhandled []ReadyKind
 	// Oldest are the queues that have ready jobs, the longest waiting first. Paused queues are left out.
 	Oldest []ReadyQueue
@@ -31,7 +33,7 @@ type Problems struct {
 	Held []HeldKey
 	// Recurring are recurring jobs that are late or whose last job failed, late ones first.
 	Recurring []RecurringProblem
-	// Failures are the failed jobs by kind, the newest failure first.
+	// Failures are the failed jobs by kind, the kind with the newest failure first.
 	Failures []KindFailures
 	// Silent are servers whose last heartbeat is older than SilentAfter, the longest silent first.
 	Silent []ServerInfo
@@ -42,11 +44,13 @@ type Problems struct {
 // ReadyQueue is a queue with ready jobs.
 type ReadyQueue struct {
 	Queue string
-	// Since is when the job that waits longest became due, and Job its id.
+	// Since is when the job that waits longest became due, and Job its id, as far as the first jobs of each priority tell.
 	Since time.Time
 	Job   int64
-	// Ready counts the enqueued jobs, exact up to 100,000.
-	Ready int64
+	// Ready counts the enqueued jobs, exact up to 500 and the further the fewer queues are counted. Capped says that there may be
+	// more.
+	Ready  int64
+	Capped bool
 }
 
 // ReadyKind is a kind with ready jobs in a queue.
@@ -55,7 +59,7 @@ type ReadyKind struct {
 	// Since is when the job that waits longest became due, and Job its id.
 	Since time.Time
 	Job   int64
-	// Ready counts those among the first thousand jobs of the queue, and Capped says that the queue has more.
+	// Ready counts those that were found among the first jobs, and Capped says that there may be more.
 	Ready  int64
 	Capped bool
 }
@@ -63,9 +67,10 @@ type ReadyKind struct {
 // HeldKey is a limit key that holds jobs back.
 type HeldKey struct {
 	LimitInfo
-	// Since is when the job that waits longest was due, zero when the store does not know.
+	// Since is when the job that waits longest was due, as far as those tell that are admitted next, zero when the store does not
+	// know.
 	Since time.Time
-	// Capped says that Throttled stopped at a bound of the store.
+	// Capped says that there may be more than Throttled.
 	Capped bool
 }
 
@@ -91,7 +96,7 @@ type KindFailures struct {
 	// First is when the oldest of the failed jobs failed, Last when the newest did, and Newest is that one's id.
 	First, Last time.Time
 	Newest      int64
-	// Error is the error of the newest one's last attempt.
+	// Error is the error of the newest one's last attempt, which a store may cut to 500 bytes.
 	Error string
 }
 
@@ -99,6 +104,7 @@ type KindFailures struct {
 type PausedQueue struct {
 	Queue string
 	Since time.Time
-	// Ready counts the enqueued jobs that wait in it, exact up to 100,000.
-	Ready int64
+	// Ready counts the enqueued jobs that wait in it, as in ReadyQueue.
+	Ready  int64
+	Capped bool
 }

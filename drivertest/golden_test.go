@@ -86,14 +86,17 @@ func TestOptionalInterfaces(t *testing.T) {
 		want   []string
 		absent []string
 	}{
-		{"bare", []string{"Notify/Resync: the store is no Notifier\n", "Tx/Commit: the store is no Transactor\n", "Tx/Events: the store is no Transactor\n"}, nil},
+		{"bare", []string{
+			"Notify/Resync: the store is no Notifier\n", "Tx/Commit: the store is no Transactor\n", "Tx/Events: the store is no Transactor\n",
+			"Recurring/Problems/late: the store is no ProblemReader\n", "Rate/Explain: the store is no Explainer\n",
+		}, nil},
 		{
 			"unsupported", []string{"Notify/Pause: Subscribe is unsupported as the store is set up\n", "Tx/Events: Subscribe is unsupported as the store is set up\n"},
 			[]string{"Tx/Commit: "},
 		},
-		{"none", nil, []string{"Notify/Resync: ", "Tx/Commit: ", "Tx/Events: "}},
+		{"none", nil, []string{"Notify/Resync: ", "Tx/Commit: ", "Tx/Events: ", "Recurring/Problems/late: ", "Rate/Explain: "}},
 	} {
-		list := accept(t, t.TempDir(), c.mutant, "^TestChild$/^(Notify|Tx)$")
+		list := accept(t, t.TempDir(), c.mutant, "^TestChild$/^(Notify|Tx|Recurring|Rate)$")
 		for _, line := range c.want {
 			if !strings.Contains(list, line) {
 				t.Errorf("store %s: the list lacks %q:\n%s", c.mutant, line, list)

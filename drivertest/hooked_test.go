@@ -41,9 +41,11 @@ type hooked struct {
 	inTx       func(context.Context, func(driver.Writer) error) error
 	check      func(context.Context) error
 
-	sealBatch func(context.Context, int64) error
-	batch     func(context.Context, int64) (driver.Batch, error)
-	outputs   func(context.Context, []int64) (map[int64][]byte, error)
+	sealBatch  func(context.Context, int64) error
+	batch      func(context.Context, int64) (driver.Batch, error)
+	outputs    func(context.Context, []int64) (map[int64][]byte, error)
+	runs       func(ctx context.Context, id int64) ([]driver.Run, error)
+	lastErrors func(ctx context.Context, ids []int64) (map[int64]string, error)
 
 	putRecurring func(context.Context, driver.Recurring) error
 	due          func(context.Context, int) ([]driver.Recurring, time.Time, error)
@@ -51,6 +53,9 @@ type hooked struct {
 	fireMany     func(context.Context, []driver.Fire) ([]driver.FireResult, error)
 	writeConsole func(context.Context, driver.Ref, []string, int) error
 	logs         func(context.Context, int64, int64, int) ([]driver.LogLine, error)
+
+	problems func(context.Context, int) (driver.Problems, error)
+	explain  func(context.Context, int64) (driver.Explanation, error)
 }
 
 // or is the hook, or the method when there is none.
@@ -195,4 +200,20 @@ func (h *hooked) Batch(ctx context.Context, id int64) (driver.Batch, error) {
 
 func (h *hooked) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
 	return or(h.outputs != nil, h.outputs, h.Store.Outputs)(ctx, ids)
+}
+
+func (h *hooked) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
+	return or(h.runs != nil, h.runs, h.Store.Runs)(ctx, id)
+}
+
+func (h *hooked) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
+	return or(h.lastErrors != nil, h.lastErrors, h.Store.LastErrors)(ctx, ids)
+}
+
+func (h *hooked) Problems(ctx context.Context, limit int) (driver.Problems, error) {
+	return or(h.problems != nil, h.problems, h.Store.Problems)(ctx, limit)
+}
+
+func (h *hooked) Explain(ctx context.Context, id int64) (driver.Explanation, error) {
+	return or(h.explain != nil, h.explain, h.Store.Explain)(ctx, id)
 }

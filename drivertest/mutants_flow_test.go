@@ -118,6 +118,26 @@ var flowMutants = []mutant{
 			return h.Store.Prune(ctx, p)
 		}
 	}},
+	{"runs-from-the-last-claim", "says that every attempt began with the latest claim", "Inspect/Runs", func(h *hooked) {
+		h.runs = func(ctx context.Context, id int64) ([]driver.Run, error) {
+			runs, err := h.Store.Runs(ctx, id)
+			for i := range runs {
+				runs[i].StartedAt = runs[len(runs)-1].StartedAt
+			}
+			return runs, err
+		}
+	}},
+	{"errors-of-the-last-entry", "returns errors of newest entries only, though operators leave none", "Inspect/LastErrors", func(h *hooked) {
+		h.lastErrors = func(ctx context.Context, ids []int64) (map[int64]string, error) {
+			all := map[int64]string{}
+			for _, id := range ids {
+				if r, err := h.Store.Job(ctx, id); err == nil && len(r.History) > 0 && r.History[len(r.History)-1].Error != "" {
+					all[id] = r.History[len(r.History)-1].Error
+				}
+			}
+			return all, nil
+		}
+	}},
 	{"outputs-of-all", "returns the outputs of deleted jobs too", "Inspect/Outputs", func(h *hooked) {
 		h.outputs = func(ctx context.Context, ids []int64) (map[int64][]byte, error) {
 			all := map[int64][]byte{}

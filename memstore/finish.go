@@ -39,7 +39,7 @@ func (f *finisher) apply(out *driver.Outcome) driver.Result {
 		return driver.Stale
 	}
 	settled, ok := storekit.Settle(out, storekit.Running{
-		Attempt: r.Attempt, Server: r.Server, Cancel: r.CancelRequested, Limited: r.LimitKey != "",
+		Attempt: r.Attempt, StartedAt: r.AttemptedAt, Server: r.Server, Cancel: r.CancelRequested, Limited: r.LimitKey != "",
 	}, f.now)
 	if !ok {
 		if f.rejected == nil {
@@ -65,6 +65,8 @@ func (c *change) settle(r *row, to storekit.Settled) {
 		}
 		if to.HasEntry {
 			r.History = storekit.AppendHistory(r.History, to.Entry)
+			r.runs = append(r.runs, driver.Run{Attempt: to.Entry.Attempt, StartedAt: to.StartedAt, EndedAt: to.Entry.At})
+			r.runs = r.runs[max(len(r.runs)-storekit.MaxHistory, 0):]
 		}
 	})
 }

@@ -155,8 +155,5 @@ func (s *Store) Limits(ctx context.Context, after string, limit int) ([]driver.L
 }
 
 func (l *limit) info(now time.Time) driver.LimitInfo {
-	return driver.LimitInfo{
-		Key: l.key, Max: l.Max, Rate: l.Rate, Burst: l.Burst, Per: l.Per,
-		Active: l.Active, Throttled: l.waiting.len, Reserved: l.reserved, NextStart: l.NextStart(l.Clocks, now),
-	}
+	return l.Info(l.key, l.Clocks, now, l.Active, l.waiting.len, l.reserved)
 }

@@ -22,6 +22,8 @@ type row struct {
 	granted bool
 	// limit is set with a limit key while the row is in the store.
 	limit *limit
+	// runs are when the attempts began whose ends are in the history.
+	runs []driver.Run
 	// lines are its console, oldest first.
 	lines []driver.LogLine
 	// scheduled keeps a job of an open transaction, which was replaced there while it was scheduled, in that state, whatever its run time.

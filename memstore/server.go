@@ -82,12 +82,17 @@ func (s *Store) Servers(ctx context.Context) ([]driver.ServerInfo, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	return s.serverList(), nil
+}
+
+// serverList copies the servers, by id.
+func (s *Store) serverList() []driver.ServerInfo {
 	var servers []driver.ServerInfo
 	for _, info := range s.servers {
 		servers = append(servers, copyServer(info))
 	}
 	slices.SortFunc(servers, func(a, b driver.ServerInfo) int { return strings.Compare(a.ID, b.ID) })
-	return servers, nil
+	return servers
 }
 
 func copyServer(info driver.ServerInfo) driver.ServerInfo {

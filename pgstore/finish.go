@@ -171,6 +171,7 @@ func (f *finisher) archive() error {
 type leased struct {
 	id             int64
 	claim, attempt int32
+	attemptedAt    int64
 	flags          int32
 	cancel         bool
 	server, queue  string
@@ -191,7 +192,7 @@ func (f *finisher) settle() error {
 	found := make(map[int64]*leased, len(ids))
 	err := f.each("finish_read", []any{ids}, func(rows rows) error {
 		l := &leased{}
-		err := rows.Scan(&l.id, &l.claim, &l.attempt, &l.flags, &l.cancel, &l.server, &l.queue, &l.rank, &l.batch, &l.limitKey)
+		err := rows.Scan(&l.id, &l.claim, &l.attempt, &l.attemptedAt, &l.flags, &l.cancel, &l.server, &l.queue, &l.rank, &l.batch, &l.limitKey)
 		found[l.id] = l
 		return err
 	})
@@ -246,7 +247,7 @@ func (f *finisher) heldElsewhere(ids []int64, found map[int64]*leased) (map[int6
 func (f *finisher) decide(i int, l *leased) {
 	out := &f.outs[i]
 	settled, ok := storekit.Settle(out, storekit.Running{
-		Attempt: int(l.attempt), Server: l.server, Cancel: l.cancel, Limited: l.flags&flagLimit != 0,
+		Attempt: int(l.attempt), StartedAt: storekit.Instant(l.attemptedAt), Server: l.server, Cancel: l.cancel, Limited: l.flags&flagLimit != 0,
 	}, f.now)
 	if !ok {
 		f.results[i] = driver.Rejected
@@ -294,7 +295,7 @@ func (f *finisher) collect(l *leased, s *storekit.Settled) bool {
 		return false
 	}
 	if s.HasEntry {
-		f.entries = append(f.entries, noted{l.id, s.Entry})
+		f.entries = append(f.entries, noted{l.id, s.Entry, storekit.Micros(s.StartedAt)})
 	}
 	if l.flags&flagUnique != 0 && s.State.Final() {
 		f.uniques = append(f.uniques, l.id)
@@ -338,7 +339,7 @@ func (f *finisher) move(s *single) error {
 		return err
 	}
 	if s.settled.HasEntry {
-		f.entries = append(f.entries, noted{l.id, s.settled.Entry})
+		f.entries = append(f.entries, noted{l.id, s.settled.Entry, storekit.Micros(s.settled.StartedAt)})
 	}
 	return nil
 }

@@ -295,7 +295,7 @@ func (w *work) doom(doomed []*dependent) error {
 		if d.flags&flagChildren != 0 {
 			w.jobEnded(d.id, driver.Deleted)
 		}
-		entries[i] = noted{d.id, driver.Entry{At: w.now, State: driver.Deleted, Reason: d.doom}}
+		entries[i] = noted{id: d.id, entry: driver.Entry{At: w.now, State: driver.Deleted, Reason: d.doom}}
 		w.memberMoved(d.batch, driver.Awaiting, driver.Deleted, 1)
 	}
 	w.count("", storekit.StatDeleted, int64(len(doomed)))

@@ -62,7 +62,7 @@ func (w *work) endAll(list []located, why driver.Entry) error {
 			keyed = append(keyed, l.id)
 		}
 		why.At, why.State, why.Attempt = w.now, driver.Deleted, int(l.attempt)
-		entries[i] = noted{l.id, storekit.CleanEntry(why)}
+		entries[i] = noted{id: l.id, entry: storekit.CleanEntry(why)}
 	}
 	w.count("", storekit.StatDeleted, int64(len(list)))
 	for _, m := range moving {
@@ -128,7 +128,7 @@ func (w *work) requeueAll(list []located, actor string) error {
 			w.keyTouched(l.limitKey)
 		}
 		entry := driver.Entry{At: w.now, State: to, Attempt: int(l.attempt), Reason: "requeued", Actor: actor}
-		entries[i] = noted{l.id, storekit.CleanEntry(entry)}
+		entries[i] = noted{id: l.id, entry: storekit.CleanEntry(entry)}
 	}
 	for _, m := range moving {
 		if from[m.state] == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Store keeps jobs in a PostgreSQL database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch,
-// BlockFirer, LimitReader, OutputReader and Tuner.
+// BlockFirer, LimitReader, OutputReader, ProblemReader, Explainer and Tuner.
 type Store struct {
 	pool   *pgxpool.Pool
 	schema string
@@ -47,16 +47,18 @@ type Store struct {
 }
 
 var (
-	_ driver.Store        = (*Store)(nil)
-	_ driver.Notifier     = (*Store)(nil)
-	_ driver.Transactor   = (*Store)(nil)
-	_ driver.Console      = (*Store)(nil)
-	_ driver.ConsoleBatch = (*Store)(nil)
-	_ driver.BlockFirer   = (*Store)(nil)
-	_ driver.LimitReader  = (*Store)(nil)
-	_ driver.OutputReader = (*Store)(nil)
-	_ driver.Tuner        = (*Store)(nil)
-	_ driver.TxWriter     = (*TxWriter)(nil)
+	_ driver.Store         = (*Store)(nil)
+	_ driver.Notifier      = (*Store)(nil)
+	_ driver.Transactor    = (*Store)(nil)
+	_ driver.Console       = (*Store)(nil)
+	_ driver.ConsoleBatch  = (*Store)(nil)
+	_ driver.BlockFirer    = (*Store)(nil)
+	_ driver.LimitReader   = (*Store)(nil)
+	_ driver.OutputReader  = (*Store)(nil)
+	_ driver.ProblemReader = (*Store)(nil)
+	_ driver.Explainer     = (*Store)(nil)
+	_ driver.Tuner         = (*Store)(nil)
+	_ driver.TxWriter      = (*TxWriter)(nil)
 )
 
 // New opens a store on the database of a pool. It makes a pool of its own from the settings of the given one, which it does not use

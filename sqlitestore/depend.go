@@ -252,7 +252,7 @@ func (w *work) insertWaits(drafts []draft) error {
 		}
 		w.memberJoined(d.wait.batch, d.state)
 		if d.wait.doom != "" {
-			entries = append(entries, noted{d.id, driver.Entry{At: w.now, State: driver.Deleted, Reason: d.wait.doom}})
+			entries = append(entries, noted{id: d.id, entry: driver.Entry{At: w.now, State: driver.Deleted, Reason: d.wait.doom}})
 		}
 	}
 	if err := w.many("insert_dep", nil, width, deps); err != nil {

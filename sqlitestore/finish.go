@@ -124,11 +124,11 @@ func (f *finisher) settle(which []int, rejected map[int]bool) error {
 	}
 	answered := make(map[int64]bool, len(which))
 	var index int
-	var claim, attempt, flags, batch int64
+	var claim, attempt, attemptedAt, flags, batch int64
 	var cancel bool
 	var server, queue interned
 	return f.each("finish_read", []any{closeIDs(list), int64(flagBatch)}, func(rows *sql.Rows) error {
-		if err := rows.Scan(&index, &claim, &attempt, &flags, &cancel, &server, &queue, &batch); err != nil {
+		if err := rows.Scan(&index, &claim, &attempt, &attemptedAt, &flags, &cancel, &server, &queue, &batch); err != nil {
 			return err
 		}
 		index = which[index]
@@ -142,7 +142,7 @@ func (f *finisher) settle(which []int, rejected map[int]bool) error {
 			return nil
 		}
 		settled, _ := storekit.Settle(out, storekit.Running{
-			Attempt: int(attempt), Server: string(server), Cancel: cancel, Limited: flags&flagLimit != 0,
+			Attempt: int(attempt), StartedAt: storekit.Instant(attemptedAt), Server: string(server), Cancel: cancel, Limited: flags&flagLimit != 0,
 		}, f.now)
 		f.results[index] = driver.Applied
 		f.count(f.server, settled.Stat, 1)
@@ -206,7 +206,7 @@ func (f *finisher) collect(id int64, s *storekit.Settled, attempt, flags int64, 
 		return false
 	}
 	if s.HasEntry {
-		f.entries = append(f.entries, noted{id, s.Entry})
+		f.entries = append(f.entries, noted{id, s.Entry, storekit.Micros(s.StartedAt)})
 	}
 	if flags&flagUnique != 0 && s.State.Final() {
 		f.uniques = append(f.uniques, id)
@@ -289,7 +289,7 @@ func (f *finisher) move(s *single) error {
 		return err
 	}
 	if s.settled.HasEntry {
-		f.entries = append(f.entries, noted{l.id, s.settled.Entry})
+		f.entries = append(f.entries, noted{l.id, s.settled.Entry, storekit.Micros(s.settled.StartedAt)})
 	}
 	return nil
 }

@@ -103,18 +103,24 @@ func (s *Store) Orphans(ctx context.Context, deadAfter time.Duration, limit int)
 // Servers implements driver.Inspector.
 func (s *Store) Servers(ctx context.Context) ([]driver.ServerInfo, error) {
 	var servers []driver.ServerInfo
-	err := s.read(ctx, func(r *reader) error {
-		servers = nil
-		return r.each("servers_list", nil, func(rows *sql.Rows) error {
-			var info driver.ServerInfo
-			var queues, kinds []byte
-			var started, heartbeat int64
-			err := rows.Scan(&info.ID, &info.Host, &info.PID, &info.Version, &queues, &kinds, &info.Workers, &info.Running, &started, &heartbeat)
-			info.Queues, info.Kinds = storekit.DecodeTags(queues), storekit.DecodeTags(kinds)
-			info.StartedAt, info.HeartbeatAt = storekit.Instant(started), storekit.Instant(heartbeat)
-			servers = append(servers, info)
-			return err
-		})
+	err := s.read(ctx, func(r *reader) (err error) {
+		servers, err = r.servers()
+		return err
+	})
+	return servers, err
+}
+
+// servers reads all servers, by id.
+func (r *reader) servers() (servers []driver.ServerInfo, err error) {
+	err = r.each("servers_list", nil, func(rows *sql.Rows) error {
+		var info driver.ServerInfo
+		var queues, kinds []byte
+		var started, heartbeat int64
+		err := rows.Scan(&info.ID, &info.Host, &info.PID, &info.Version, &queues, &kinds, &info.Workers, &info.Running, &started, &heartbeat)
+		info.Queues, info.Kinds = storekit.DecodeTags(queues), storekit.DecodeTags(kinds)
+		info.StartedAt, info.HeartbeatAt = storekit.Instant(started), storekit.Instant(heartbeat)
+		servers = append(servers, info)
+		return err
 	})
 	return servers, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Store keeps jobs in a SQLite database. It is a driver.Store, and a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer,
-// LimitReader, OutputReader and Tuner.
+// LimitReader, OutputReader, ProblemReader, Explainer and Tuner.
 type Store struct {
 	db     *sql.DB
 	prefix string
@@ -37,16 +37,18 @@ type Store struct {
 }
 
 var (
-	_ driver.Store        = (*Store)(nil)
-	_ driver.Notifier     = (*Store)(nil)
-	_ driver.Transactor   = (*Store)(nil)
-	_ driver.Console      = (*Store)(nil)
-	_ driver.ConsoleBatch = (*Store)(nil)
-	_ driver.BlockFirer   = (*Store)(nil)
-	_ driver.LimitReader  = (*Store)(nil)
-	_ driver.OutputReader = (*Store)(nil)
-	_ driver.Tuner        = (*Store)(nil)
-	_ driver.TxWriter     = (*TxWriter)(nil)
+	_ driver.Store         = (*Store)(nil)
+	_ driver.Notifier      = (*Store)(nil)
+	_ driver.Transactor    = (*Store)(nil)
+	_ driver.Console       = (*Store)(nil)
+	_ driver.ConsoleBatch  = (*Store)(nil)
+	_ driver.BlockFirer    = (*Store)(nil)
+	_ driver.LimitReader   = (*Store)(nil)
+	_ driver.OutputReader  = (*Store)(nil)
+	_ driver.ProblemReader = (*Store)(nil)
+	_ driver.Explainer     = (*Store)(nil)
+	_ driver.Tuner         = (*Store)(nil)
+	_ driver.TxWriter      = (*TxWriter)(nil)
 )
 
 // New opens a store on a pool of connections to one database file. It checks the pool, turns the database to WAL mode,

@@ -78,6 +78,14 @@ func (r Rule) NextStart(c Clocks, now time.Time) time.Time {
 	return time.Time{}
 }
 
+// Info is what readers are told of the limit key with this rule.
+func (r Rule) Info(key string, c Clocks, now time.Time, active, throttled, reserved int) driver.LimitInfo {
+	return driver.LimitInfo{
+		Key: key, Max: r.Max, Rate: r.Rate, Burst: r.Burst, Per: r.Per,
+		Active: active, Throttled: throttled, Reserved: reserved, NextStart: r.NextStart(c, now),
+	}
+}
+
 // take gives away the next start and returns it: now, or an instant in the future. Both are in nanoseconds.
 func (r Rule) take(c *Clocks, now int64) int64 {
 	at := max(now, c.TAT-r.tolerance())

@@ -8,8 +8,9 @@ import (
 
 // Running is what Settle must know of the processing job that an outcome ends.
 type Running struct {
-	// Attempt is the attempt that ran.
-	Attempt int
+	// Attempt is the attempt that ran, and StartedAt when it was claimed.
+	Attempt   int
+	StartedAt time.Time
 	// Server is the server that ran it.
 	Server string
 	// Cancel says that the job's deletion was asked for.
@@ -33,6 +34,8 @@ type Settled struct {
 	// Entry is the history entry to add, when HasEntry.
 	Entry    driver.Entry
 	HasEntry bool
+	// StartedAt is when the attempt began that the entry ends.
+	StartedAt time.Time
 	// Stat is the statistic to count.
 	Stat Stat
 }
@@ -86,7 +89,7 @@ func Settle(out *driver.Outcome, job Running, now time.Time) (Settled, bool) {
 		s.Output = out.Output
 	}
 	if reason != "" {
-		s.HasEntry = true
+		s.HasEntry, s.StartedAt = true, job.StartedAt
 		s.Entry = CleanEntry(driver.Entry{
 			At: now, State: state, Attempt: job.Attempt, Reason: reason,
 			Error: out.Error, Trace: out.Trace, Server: job.Server,

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
@@ -43,22 +42,6 @@ func prepare(t *testing.T, o options) {
 	_, client := view(t, o.db)
 	if _, err := enqueue(t.Context(), client, o, os.Stderr); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// await polls until done, and fails the test after a time in which nothing that works could still be waiting.
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("waited too long until %s", what)
-		case <-tick.C:
-		}
 	}
 }
 

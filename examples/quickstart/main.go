@@ -1,9 +1,10 @@
 // Command quickstart is kiln on real work: it makes a job of every file below a folder, runs the jobs, each of which reads its
 // file and computes its SHA-256, and writes a report.
 //
-//	go run ./examples/quickstart [-db jobs.db] [-workers N] [FOLDER]
+//	go run ./examples/quickstart [-db jobs.db] [-workers N] [-serve[=ADDRESS]] [FOLDER]
 //
-// Kill it at any moment and start it again: it goes on where it was, and runs no file again whose result is stored.
+// Kill it at any moment and start it again: it goes on where it was, and runs no file again whose result is stored. With -serve it
+// shows the dashboard meanwhile, and stays until Ctrl+C.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,6 +26,8 @@ type options struct {
 	// db and folder are absolute paths, report is where the report goes.
 	db, folder, report string
 	workers            int
+	// serve is the address of the dashboard, empty for none.
+	serve address
 }
 
 func main() {
@@ -48,11 +52,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: quickstart [-db jobs.db] [-workers N] [FOLDER]")
+		fmt.Fprintln(stderr, "usage: quickstart [-db jobs.db] [-workers N] [-serve[=ADDRESS]] [FOLDER]")
 		flags.PrintDefaults()
 	}
 	db := flags.String("db", "jobs.db", "the SQLite `file` that keeps the jobs")
 	workers := flags.Int("workers", 2*runtime.NumCPU(), "how many files are read at once")
+	var serve address
+	flags.Var(&serve, "serve", "serve the dashboard, on "+defaultAddress+" or at the `address` given as -serve=ADDRESS, until Ctrl+C")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -64,10 +70,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	case 0:
 	case 1:
 		folder = flags.Arg(0)
+		if _, _, err := net.SplitHostPort(folder); err == nil && serve != "" {
+			return options{}, fmt.Errorf("an address belongs to its flag: -serve=%s", folder)
+		}
 	default:
 		return options{}, fmt.Errorf("one folder at most, not %d: %q", flags.NArg(), flags.Args())
 	}
-	return absolute(options{db: *db, folder: folder, report: "report.csv", workers: *workers})
+	return absolute(options{db: *db, folder: folder, report: "report.csv", workers: *workers, serve: serve})
 }
 
 // absolute resolves the paths, so that a file is the same file wherever the program is started from.

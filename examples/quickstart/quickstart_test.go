@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // write makes a file, and the folders above it.
@@ -38,6 +39,22 @@ func start(t *testing.T, dir string, args ...string) (stdout, stderr string, err
 	}
 	err = run(t.Context(), o, &out, &errs)
 	return out.String(), errs.String(), err
+}
+
+// await polls until done, and fails the test after a time in which nothing that works could still be waiting.
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited too long until %s", what)
+		case <-tick.C:
+		}
+	}
 }
 
 // report reads report.csv back, by path.

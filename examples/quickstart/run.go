@@ -21,7 +21,6 @@ const chunk = 500
 
 // run does one start of the program.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	begin := time.Now()
 	unlock, err := lock(o.db + lockSuffix)
 	if err != nil {
 		return err
@@ -42,6 +41,16 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err := forget(ctx, store); err != nil {
 		return err
 	}
+	checksums := func(ctx context.Context) error { return checksumAll(ctx, client, o, stdout, stderr) }
+	if o.serve != "" {
+		return serve(ctx, client, o, stdout, checksums)
+	}
+	return checksums(ctx)
+}
+
+// checksumAll enqueues what is new below the folder, runs what is left to do, and writes the report.
+func checksumAll(ctx context.Context, client *kiln.Client, o options, stdout, stderr io.Writer) error {
+	begin := time.Now()
 	expected, err := enqueue(ctx, client, o, stderr)
 	if err != nil {
 		return interrupted(ctx, err)
@@ -164,13 +173,7 @@ func work(ctx context.Context, client *kiln.Client, o options, expected int, std
 	if results, err := ended(ctx, client, o.folder, expected); results != nil || err != nil {
 		return results, err
 	}
-	mux := kiln.NewMux()
-	kiln.Handle(mux, checksumFile, retries)
-	server, err := kiln.NewServer(client, mux, kiln.ServerConfig{
-		Queues: map[string]int{kiln.DefaultQueue: o.workers},
-		// The results are the program's memory of what it has done.
-		Retention: kiln.Retention{Succeeded: kiln.Forever, Deleted: kiln.Forever},
-	})
+	server, err := newServer(client, o)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +184,16 @@ func work(ctx context.Context, client *kiln.Client, o options, expected int, std
 	results, waited := wait(ctx, client, o.folder, expected, newProgress(stdout))
 	stop()
 	return results, errors.Join(waited, <-stopped)
+}
+
+func newServer(client *kiln.Client, o options) (*kiln.Server, error) {
+	mux := kiln.NewMux()
+	kiln.Handle(mux, checksumFile, retries)
+	return kiln.NewServer(client, mux, kiln.ServerConfig{
+		Queues: map[string]int{kiln.DefaultQueue: o.workers},
+		// The results are the program's memory of what it has done.
+		Retention: kiln.Retention{Succeeded: kiln.Forever, Deleted: kiln.Forever},
+	})
 }
 
 // wait returns the results when every job of the folder has ended.

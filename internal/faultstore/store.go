@@ -18,6 +18,7 @@ var Methods = []string{
 	"Delete", "Requeue", "PauseQueue", "Recurring", "PutRecurring", "RemoveRecurring",
 	"Job", "Jobs", "Counts", "Series", "Servers", "Queues", "Recurrings", "Batch", "Batches",
 	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "WriteConsoles", "Logs", "Limits", "FireMany", "Outputs",
+	"Problems", "Explain", "Runs", "LastErrors",
 }
 
 // Store is one server's view of a store. It has every optional interface; what the inner store lacks answers with an error
@@ -164,9 +165,45 @@ func (s *Store) Limits(ctx context.Context, after string, limit int) ([]driver.L
 func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
 	l, ok := s.inner.(driver.OutputReader)
 	if !ok {
-		return nil, lacks("LimitReader")
+		return nil, lacks("OutputReader")
 	}
 	return through(ctx, s, "Outputs", func() (map[int64][]byte, error) { return l.Outputs(ctx, ids) })
+}
+
+// Runs implements driver.HistoryReader.
+func (s *Store) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
+	r, ok := s.inner.(driver.HistoryReader)
+	if !ok {
+		return nil, lacks("HistoryReader")
+	}
+	return through(ctx, s, "Runs", func() ([]driver.Run, error) { return r.Runs(ctx, id) })
+}
+
+// LastErrors implements driver.HistoryReader.
+func (s *Store) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
+	r, ok := s.inner.(driver.HistoryReader)
+	if !ok {
+		return nil, lacks("HistoryReader")
+	}
+	return through(ctx, s, "LastErrors", func() (map[int64]string, error) { return r.LastErrors(ctx, ids) })
+}
+
+// Problems implements driver.ProblemReader.
+func (s *Store) Problems(ctx context.Context, limit int) (driver.Problems, error) {
+	r, ok := s.inner.(driver.ProblemReader)
+	if !ok {
+		return driver.Problems{}, lacks("ProblemReader")
+	}
+	return through(ctx, s, "Problems", func() (driver.Problems, error) { return r.Problems(ctx, limit) })
+}
+
+// Explain implements driver.Explainer.
+func (s *Store) Explain(ctx context.Context, id int64) (driver.Explanation, error) {
+	x, ok := s.inner.(driver.Explainer)
+	if !ok {
+		return driver.Explanation{}, lacks("Explainer")
+	}
+	return through(ctx, s, "Explain", func() (driver.Explanation, error) { return x.Explain(ctx, id) })
 }
 
 // writer is the writing side, of the store itself or of a transaction.

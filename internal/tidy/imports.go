@@ -15,14 +15,18 @@ const Module = "github.com/kilnjobs/kiln"
 // imports says which packages of this repository, and of others, each package may import besides the standard library.
 // Packages of ours are named by their folders, "." is the root.
 var imports = map[string][]string{
-	".":                   {"driver", "cron", "internal/engine", "internal/trial"},
-	"driver":              {},
-	"storekit":            {"driver"},
-	"cron":                {"driver"},
-	"memstore":            {"driver", "storekit"},
-	"drivertest":          {"driver", "memstore"},
-	"kilntest":            {".", "driver", "internal/trial"},
-	"dashboard":           {".", "driver", "cron"},
+	".":          {"driver", "cron", "internal/engine", "internal/trial"},
+	"driver":     {},
+	"storekit":   {"driver"},
+	"cron":       {"driver"},
+	"memstore":   {"driver", "storekit"},
+	"drivertest": {"driver", "memstore"},
+	"kilntest":   {".", "driver", "internal/trial"},
+	"dashboard":  {".", "driver", "cron", "dashboard/internal/wallclock"},
+
+	"dashboard/internal/preview":   {".", "driver", "memstore", "dashboard", "dashboard/internal/wallclock"},
+	"dashboard/internal/wallclock": {},
+
 	"internal/engine":     {"driver", "cron"},
 	"internal/trial":      {"driver"},
 	"internal/sim":        {"driver", "memstore", "internal/engine", "internal/faultstore"},

@@ -156,6 +156,7 @@ create table {prefix}console (
 create table {prefix}history (
     id            bigint   not null,
     at            bigint   not null,
+    started_at    bigint,
     seq           integer  not null,
     attempt       integer  not null,
     state         text     not null,

@@ -19,7 +19,7 @@ select case when count(*) = $6 then null else coalesce(array_agg(id), '{}') end 
 
 -- name: finish_read
 -- The leases that outcomes name, locked; those that somebody else holds are passed over.
-select l.id, l.claim, l.attempt, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0), coalesce(j.limit_key, '')
+select l.id, l.claim, l.attempt, l.attempted_at, l.flags, l.cancel, l.server, j.queue, -j.priority::integer, coalesce(j.batch_id, 0), coalesce(j.limit_key, '')
 from {prefix}lease l cross join lateral (select queue, priority, batch_id, limit_key from {prefix}jobs j where j.id = l.id offset 0) j
 where l.id = any($1::bigint[]) order by l.id for update of l skip locked;
 
@@ -83,19 +83,19 @@ from x join e on e.id = x.id cross join lateral (select priority, limit_key, que
 -- A list may name a job more than once: its entries follow each other in the order of the list. A history keeps its newest entries.
 with e as (
     select e.*, row_number() over (partition by e.id order by e.place) as nth
-    from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-        with ordinality e (id, at, attempt, state, reason, server, actor, error, trace, place)
+    from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[])
+        with ordinality e (id, at, attempt, state, reason, server, actor, error, trace, started_at, place)
 ), l as (
     select k.id, coalesce((select h.seq from {prefix}history h where h.id = k.id order by h.seq desc limit 1), 0) as seq
     from (select distinct id from e) k
 ), t as (
     delete from {prefix}history where ctid = any(array(
         select h.place from l cross join lateral (
-            select ctid as place from {prefix}history h where h.id = l.id and h.seq <= l.seq - $10 + (select count(*) from e where e.id = l.id) offset 0
-        ) h where l.seq >= $10))
+            select ctid as place from {prefix}history h where h.id = l.id and h.seq <= l.seq - $11 + (select count(*) from e where e.id = l.id) offset 0
+        ) h where l.seq >= $11))
 )
-insert into {prefix}history (id, seq, at, attempt, state, reason, server, actor, error, trace)
-select e.id, l.seq + e.nth, e.at, e.attempt, e.state, e.reason, e.server, e.actor, e.error, e.trace
+insert into {prefix}history (id, seq, at, started_at, attempt, state, reason, server, actor, error, trace)
+select e.id, l.seq + e.nth, e.at, nullif(e.started_at, 0), e.attempt, e.state, e.reason, e.server, e.actor, e.error, e.trace
 from e join l on l.id = e.id;
 
 -- name: output_put

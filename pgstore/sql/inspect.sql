@@ -129,3 +129,11 @@ select lane.queue, min(h.oldest) from lane cross join lateral (
 select o.id, o.output from unnest($1::bigint[]) e (id)
 cross join lateral (select id from {prefix}done d where d.id = e.id and d.state = $2::smallint offset 0) d
 cross join lateral (select id, output from {prefix}outputs o where o.id = d.id offset 0) o;
+
+-- name: job_runs
+select attempt, started_at, at from {prefix}history where id = $1::bigint and started_at > 0 order by seq;
+
+-- name: last_errors
+select e.id, h.error from unnest($1::bigint[]) e (id) cross join lateral (
+    select h.error from {prefix}history h where h.id = e.id and h.error <> '' order by h.seq desc limit 1
+) h;

@@ -151,6 +151,7 @@ create table {prefix}history (
     id            integer not null,
     seq           integer not null,
     at            integer not null,
+    started_at    integer,
     state         text    not null,
     attempt       integer not null,
     reason        text    not null,

@@ -10,7 +10,7 @@ select count(*), coalesce(sum(l.flags & ?3 <> 0), 0), coalesce(sum(l.flags & ?4 
 from json_each(?1) e cross join {prefix}lease l on l.id = e.value where l.claim = ?2;
 
 -- name: finish_read
-select e.key, l.claim, l.attempt, l.flags, l.cancel, l.server, l.queue,
+select e.key, l.claim, l.attempt, l.attempted_at, l.flags, l.cancel, l.server, l.queue,
     case when l.flags & ?2 then (select j.batch_id from {prefix}jobs j where j.id = l.id) else 0 end
 from json_each(?1) e cross join {prefix}lease l on l.id = e.value;
 
@@ -49,8 +49,8 @@ delete from {prefix}lease where id in (select value ->> 0 from json_each(?1));
 select id, max(seq) from {prefix}history where id in (select value from json_each(?1)) group by id;
 
 -- name: history_add
-insert into {prefix}history (id, seq, at, state, attempt, reason, server, actor, error, trace)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into {prefix}history (id, seq, at, started_at, state, attempt, reason, server, actor, error, trace)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: history_trim
 delete from {prefix}history where id = ?1

@@ -112,3 +112,10 @@ from lane group by queue;
 -- name: outputs
 select o.id, o.output from json_each(?1) e cross join {prefix}done d on d.id = e.value cross join {prefix}outputs o on o.id = d.id
 where d.state = ?2;
+
+-- name: job_runs
+select attempt, started_at, at from {prefix}history where id = ? and started_at > 0 order by seq;
+
+-- name: last_errors
+select e.id, h.error from (select distinct value as id from json_each(?1)) e cross join {prefix}history h
+    on h.id = e.id and h.seq = (select max(n.seq) from {prefix}history n where n.id = e.id and n.error <> '');

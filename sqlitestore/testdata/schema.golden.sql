@@ -93,6 +93,7 @@ CREATE TABLE kiln_history (
     id            integer not null,
     seq           integer not null,
     at            integer not null,
+    started_at    integer,
     state         text    not null,
     attempt       integer not null,
     reason        text    not null,
