@@ -257,20 +257,22 @@ func TestSeriesIsEven(t *testing.T) {
 
 // The last jobs of many recurring jobs are not all read.
 func TestLastRunsAreBounded(t *testing.T) {
-	g := newAPIRig(t, func(mem *memstore.Store) driver.Store { return bareStore{mem} })
-	for i := range lastJobs + 1 {
-		id := g.insert(driver.InsertParams{})[0]
-		g.must(g.mem.PutRecurring(context.Background(), driver.Recurring{
-			ID: fmt.Sprintf("r%04d", i), Spec: "@hourly", Location: "UTC", LastJobID: id, NextRunAt: apiNoon.Add(time.Hour),
-		}))
-	}
-	var v recurringsView
-	g.get("/api/recurring", &v)
-	if v.Recurring[lastJobs-1].LastState != driver.Enqueued || v.Recurring[lastJobs].LastState != "" {
-		t.Errorf("the last states are %q and %q", v.Recurring[lastJobs-1].LastState, v.Recurring[lastJobs].LastState)
-	}
-	var p problemsView
-	if g.get("/api/problems", &p); p.Missing[len(p.Missing)-1] != problemRecurringFailed {
-		t.Errorf("missing is %q", p.Missing)
-	}
+	synctest.Test(t, func(t *testing.T) { // so that no time goes by
+		g := newAPIRig(t, func(mem *memstore.Store) driver.Store { return bareStore{mem} })
+		for i := range lastJobs + 1 {
+			id := g.insert(driver.InsertParams{})[0]
+			g.must(g.mem.PutRecurring(context.Background(), driver.Recurring{
+				ID: fmt.Sprintf("r%04d", i), Spec: "@hourly", Location: "UTC", LastJobID: id, NextRunAt: apiNoon.Add(time.Hour),
+			}))
+		}
+		var v recurringsView
+		g.get("/api/recurring", &v)
+		if v.Recurring[lastJobs-1].LastState != driver.Enqueued || v.Recurring[lastJobs].LastState != "" {
+			t.Errorf("the last states are %q and %q", v.Recurring[lastJobs-1].LastState, v.Recurring[lastJobs].LastState)
+		}
+		var p problemsView
+		if g.get("/api/problems", &p); p.Missing[len(p.Missing)-1] != problemRecurringFailed {
+			t.Errorf("missing is %q", p.Missing)
+		}
+	})
 }

@@ -440,7 +440,7 @@ func TestEventsAreForSoMany(t *testing.T) {
 func TestEventsOnAServerWithTimeouts(t *testing.T) {
 	g, _ := newBusyRig(t)
 	server := httptest.NewUnstartedServer(g.handler)
-	const limit = 300 * time.Millisecond
+	const limit = time.Second
 	server.Config.ReadTimeout, server.Config.WriteTimeout = limit, limit
 	server.Start()
 	defer server.Close()
