@@ -6,6 +6,7 @@
 //	go run ./bench -systems postgres -scenarios drain  # systems by name or database, scenarios by their first letters
 //	go run ./bench -scale all                          # what must not grow with the store
 //	go run ./bench -scale backlog -scale-size 10000000 # the same for a larger one
+//	go run ./bench -pages 1000000                      # the pages of the dashboard over a large store
 //
 // PostgreSQL is the server at -postgres, $KILN_POSTGRES or the loopback address, where a superuser may create databases. Redis is a
 // private server, started for the run. A database that cannot be reached is left out, in capitals, unless it was asked for.

@@ -27,6 +27,7 @@ type order struct {
 	systems, scenarios string
 	scale              string
 	size               int
+	pages              int
 	dir, profile       string
 }
 
@@ -43,6 +44,7 @@ func main() {
 	flag.StringVar(&o.scenarios, "scenarios", "", "comma-separated prefixes of scenarios, all by default")
 	flag.StringVar(&o.scale, "scale", "", "instead, measure what must not grow with the store: all, or some of "+strings.Join(cellNames(), ", "))
 	flag.IntVar(&o.size, "scale-size", 1_000_000, "the most jobs that -scale puts into a store")
+	flag.IntVar(&o.pages, "pages", 0, "instead, measure the dashboard's pages over a store with so `many` jobs that were done, such as 1000000")
 	flag.StringVar(&o.dir, "out", resultsFolder(), "the `folder` that results are written to; none are with -out ''")
 	flag.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of the whole run to this `file`")
 	flag.StringVar(&synchronous, "synchronous", synchronous, "SQLite's durability on all sides: 1 NORMAL, 2 FULL")
@@ -102,9 +104,12 @@ func (o *order) run(ctx context.Context) (err error) {
 	}
 	chosen = slices.DeleteFunc(chosen, func(s system) bool { return slices.Contains(without, s.on) })
 	begin := time.Now()
-	if o.scale != "" {
+	switch {
+	case o.pages != 0:
+		err = o.measurePages(ctx, out, chosen)
+	case o.scale != "":
 		err = o.measureScale(ctx, out, chosen)
-	} else {
+	default:
 		err = o.measureScenarios(ctx, out, chosen)
 	}
 	if err == nil {
@@ -120,6 +125,10 @@ func (o *order) check() error {
 		return fmt.Errorf("-jobs %d: want 1 or more", o.jobs)
 	case o.rounds < 0:
 		return fmt.Errorf("-rounds %d: want 1 or more", o.rounds)
+	case o.pages != 0:
+		if o.pages < 5000 {
+			return fmt.Errorf("-pages %d: want at least 5000", o.pages)
+		}
 	case o.scale != "":
 		return o.checkScale()
 	case o.scenarios == "":
@@ -144,6 +153,8 @@ func scenarioNames(all []scenario) []string {
 
 func (o *order) label() string {
 	switch {
+	case o.pages != 0:
+		return "pages"
 	case o.scale != "":
 		return "scale"
 	case o.quick:
