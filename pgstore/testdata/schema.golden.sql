@@ -127,6 +127,7 @@ CREATE UNIQUE INDEX failed_pkey ON failed USING btree (id);
 table history (
     id bigint not null,
     at bigint not null,
+    started_at bigint,
     seq integer not null,
     attempt integer not null,
     state text not null,
