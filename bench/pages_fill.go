@@ -203,7 +203,7 @@ func (s *shop) fillWaiting(ctx context.Context) error {
 		}},
 		{"throttled", func(i int) driver.InsertParams {
 			p := s.job(i)
-			p.LimitKey, p.LimitMax = fmt.Sprintf("customer:%d", i%50), 2
+			p.LimitKey, p.LimitMax = fmt.Sprintf("customer:%d", i%min(50, n/10)), 2
 			return p
 		}},
 		{"granted", func(i int) driver.InsertParams {
