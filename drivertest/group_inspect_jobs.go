@@ -18,6 +18,8 @@ func listCases() []testCase {
 		{name: "JobsRecords", pins: "A list shows jobs with the fields of their record; it may leave out only history, output and children.", run: listRecords},
 		{name: "JobsFilter/plain", pins: "Every field of a query that is set must match: queue, kind, tag and Retries.", run: listFilter},
 		{name: "JobsTag", pins: "A query's Tag finds jobs that carry exactly this tag, also behind 1100 jobs without it.", run: listTag},
+		{name: "JobsFar", pins: "A page finds jobs behind 12,000 that do not match: it is not empty while it says that there is more.", run: listFar},
+		{name: "JobsBatch", pins: "A query's BatchID finds the members of a batch in a state, in the state's order, page by page and together with other filters.", run: listBatchPages},
 		{name: "JobsPages", pins: "Pages followed by their cursor show each job once, in order; Next is empty on the last page, also when that is full.", run: listPages},
 		{name: "JobsPagesFiltered", pins: "Pages of a filtered list show each matching job once.", run: listPagesFiltered},
 		{name: "JobsPagesMoving", pins: "A cursor names the place after the last job of its page: jobs that leave meanwhile hide no others.", run: listPagesMoving},
@@ -371,5 +373,66 @@ func listInvalid(e *env) {
 		}
 		_, err := e.s.Batches(e.ctx, driver.BatchQuery{Cursor: cursor})
 		e.wantErr(err, driver.ErrInvalid, "Batches with Cursor %.20q", cursor)
+	}
+}
+
+func listFar(e *env) {
+	for range 6 {
+		e.insert(copies(2000, withTags("other"))...)
+	}
+	ids := e.insert(copies(3, withTags("far"))...)
+	q := driver.JobQuery{State: driver.Enqueued, Tag: "far", Limit: 2}
+	page := e.page(q)
+	e.order("the first page", recordIDs(page.Records), ids[:2])
+	q.Cursor = page.Next
+	page = e.page(q)
+	e.order("the second page", recordIDs(page.Records), ids[2:])
+	eq(e, "Next of the second page", page.Next, "")
+	page = e.page(driver.JobQuery{State: driver.Enqueued, Tag: "nowhere"})
+	if len(page.Records) != 0 || page.Next != "" {
+		e.Errorf("a page of nothing has %d jobs and says that there is more: %q", len(page.Records), page.Next)
+	}
+}
+
+func listBatchPages(e *env) {
+	b := e.openBatch(driver.NewBatch{})
+	parent := e.insertOne(withDelay(time.Hour), inQueue("parents"))
+	var ready []driver.InsertParams
+	for i := range 10 {
+		queue, key := fmt.Sprint("q", i%5), fmt.Sprint("key ", i)
+		mods := []func(*driver.InsertParams){inQueue(queue)}
+		if i%2 == 0 {
+			mods = append(mods, inBatch(b), withTags(queue))
+		}
+		for _, state := range []driver.State{driver.Succeeded, driver.Failed, driver.Deleted, driver.Processing} {
+			e.bring(state, slices.Clone(mods)...)
+			e.pass(2 * time.Millisecond)
+		}
+		of := func(more ...func(*driver.InsertParams)) driver.InsertParams { return job(slices.Concat(mods, more)...) }
+		ready = append(ready,
+			of(withRunAt(e.now().Add(time.Hour-time.Duration(i)*time.Minute))), of(after(driver.OnSucceeded, parent)),
+			of(withMax(key, 1), withPriority(9)), of(withMax(key, 1), withPriority(int16(-i))), of(withPriority(int16(i%3)), ofKind("other")),
+		)
+	}
+	e.insert(ready...)
+	for _, state := range driver.States {
+		want := map[string][]int64{}
+		for _, r := range e.page(driver.JobQuery{State: state, Limit: 500}).Records {
+			if r.BatchID == b {
+				want[""] = append(want[""], r.ID)
+				want[r.Queue] = append(want[r.Queue], r.ID)
+			}
+		}
+		if len(want[""]) < 5 {
+			e.Errorf("only %d members are %s, so this shows little", len(want[""]), state)
+		}
+		for _, queue := range []string{"", "q2"} {
+			for _, q := range []driver.JobQuery{{Queue: queue}, {Tag: queue}} {
+				q.State, q.BatchID, q.Limit = state, b, 2
+				e.walk(q, want[queue])
+			}
+		}
+		eq(e, "members of another kind", len(e.listed(driver.JobQuery{State: state, BatchID: b, Kind: "none"})), 0)
+		eq(e, "members of another batch", len(e.listed(driver.JobQuery{State: state, BatchID: b + 1})), 0)
 	}
 }

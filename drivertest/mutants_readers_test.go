@@ -124,6 +124,26 @@ var readerMutants = []mutant{
 		editProblems(h, func(p *driver.Problems) { slices.Reverse(p.Recurring) })
 	}},
 
+	{"pages-empty", "answers a filter with an empty page that says there is more", "Inspect/JobsFar", func(h *hooked) {
+		h.jobs = func(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
+			if q.Tag != "" && q.Cursor == "" {
+				page, err := h.Store.Jobs(ctx, driver.JobQuery{State: q.State, Limit: 1})
+				page.Records = nil
+				return page, err
+			}
+			return h.Store.Jobs(ctx, q)
+		}
+	}},
+	{"batch-by-id", "lists the members of a batch by id", "Inspect/JobsBatch", func(h *hooked) {
+		h.jobs = func(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
+			page, err := h.Store.Jobs(ctx, q)
+			if q.BatchID > 0 {
+				slices.SortFunc(page.Records, func(a, b driver.Record) int { return int(a.ID - b.ID) })
+			}
+			return page, err
+		}
+	}},
+
 	{"explains-ended", "says that an ended job's queue is paused", "Inspect/Explain/ended", func(h *hooked) {
 		editExplanations(h, func(id int64, x *driver.Explanation) {
 			x.PausedAt = pausedSince(h, id)

@@ -11,12 +11,16 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// budget is how many candidates a page walks over when a filter has no index. A page that comes back short, or empty, then
-// still has a Next, and the walk goes on from there.
+// budget is how many candidates a page walks over when a filter has no index. A page that comes back short then still has a Next,
+// and the walk goes on from there.
 const budget = 10_000
 
+// farthest is how many candidates a page walks over that would be empty otherwise.
+const farthest = 100_000
+
 // Jobs implements driver.Inspector. Index reads are: every state by itself; queue for scheduled, throttled, awaiting,
-// enqueued and failed; kind for failed; retries. Every other filter walks at most 10,000 jobs per page.
+// enqueued and failed; kind for failed; retries; batches of less than 10,000 jobs. Every other filter walks at most 10,000 jobs per
+// page, and on to 100,000 while it finds nothing.
 func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
 	if err := storekit.CheckQuery(q); err != nil {
 		return driver.Page{}, err
@@ -35,18 +39,45 @@ func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error
 		if resumed {
 			b.cursor = &cursor
 		}
+		if b.byBatch, err = r.smallBatch(q.BatchID); err != nil {
+			return err
+		}
 		var queues []string
-		if q.State == driver.Enqueued && q.Queue == "" {
+		if q.State == driver.Enqueued && q.Queue == "" && !b.byBatch {
 			if queues, err = r.names("ready_queues"); err != nil || len(queues) == 0 {
 				return err
 			}
 		}
-		b.build(queues)
-		page, err = b.read(r)
+		page, err = b.walk(r, queues)
 		return err
 	})
 	if err != nil {
 		return driver.Page{}, err
+	}
+	return page, nil
+}
+
+// smallBatch reports whether a batch has so few jobs that all of them can be looked at for a page.
+func (r *reader) smallBatch(id int64) (bool, error) {
+	if id == 0 {
+		return false, nil
+	}
+	n := 0
+	_, err := r.one("page_batch", []any{id, int64(budget)}, &n)
+	return n < budget, err
+}
+
+// walk reads a page, and goes on while nothing matches and there is more.
+func (b *pageBuilder) walk(r *reader, queues []string) (page driver.Page, err error) {
+	for walked := 0; walked < farthest; walked += budget {
+		step := *b
+		step.build(queues)
+		var last storekit.Cursor
+		page, last, err = step.read(r)
+		if err != nil || len(page.Records) > 0 || page.Next == "" {
+			return page, err
+		}
+		b.cursor = &last
 	}
 	return page, nil
 }
@@ -69,6 +100,8 @@ type pageBuilder struct {
 	cursor *storekit.Cursor
 	place  listing
 	mode   pgx.QueryExecMode
+	// byBatch says that the candidates are the jobs of the query's batch, all of them.
+	byBatch bool
 
 	args []any
 	// lane is the column of a filter that the order begins with, and of its value.
@@ -112,10 +145,10 @@ func (b *pageBuilder) arg(value any, kind string) string {
 // build writes the query. queues are those of the enqueued jobs, when all of them are meant.
 func (b *pageBuilder) build(queues []string) {
 	q, p := &b.query, &b.place
-	byQueue := q.Queue != "" && p.queue
-	byKind := q.Kind != "" && p.kind && !byQueue
-	byRetries := q.Retries && p.retries && !byQueue
-	walks := q.Queue != "" && !byQueue || q.Kind != "" && !byKind || q.BatchID != 0 || q.Retries && p.retries && !byRetries || q.Tag != ""
+	byQueue := q.Queue != "" && p.queue && !b.byBatch
+	byKind := q.Kind != "" && p.kind && !byQueue && !b.byBatch
+	byRetries := q.Retries && p.retries && !byQueue && !b.byBatch
+	walks := q.Queue != "" && !byQueue || q.Kind != "" && !byKind || q.BatchID != 0 && !b.byBatch || q.Retries && p.retries && !byRetries || q.Tag != ""
 
 	var where []string
 	if p.state != 0 {
@@ -141,7 +174,7 @@ func (b *pageBuilder) build(queues []string) {
 	if q.Kind != "" && !byKind {
 		b.ofJob = append(b.ofJob, "j.kind = "+b.arg(q.Kind, "text"))
 	}
-	if q.BatchID != 0 {
+	if q.BatchID != 0 && !b.byBatch {
 		b.ofJob = append(b.ofJob, "j.batch_id = "+b.arg(q.BatchID, "bigint"))
 	}
 	if q.Tag != "" {
@@ -204,11 +237,25 @@ func (b *pageBuilder) buildCandidates(where, queues []string, walks bool) {
 
 // part is the query for the first rows of a state that meet conditions.
 func (b *pageBuilder) part(where []string, limit string) string {
-	text := "select " + b.columns() + " from " + b.prefix + b.place.table
+	text := "select " + b.columns() + " from " + b.source()
 	if len(where) > 0 {
 		text += " where " + strings.Join(where, " and ")
 	}
 	return text + " order by " + b.order("") + " limit " + limit
+}
+
+// source is where candidates are read from: the table of the state, or what it has of the members of a batch, each looked up by key.
+func (b *pageBuilder) source() string {
+	table := b.prefix + b.place.table
+	if !b.byBatch {
+		return table
+	}
+	same := "s.id = m.member"
+	if b.query.State == driver.Enqueued {
+		same = "s.queue = m.in_queue and s.rank = -m.urgency::integer and " + same
+	}
+	return "(select id as member, queue as in_queue, priority as urgency from " + b.prefix + "jobs where batch_id = " + b.arg(b.query.BatchID, "bigint") +
+		" and batch_id > 0 offset 0) m cross join lateral (select * from " + table + " s where " + same + " offset 0) s"
 }
 
 // columns are those that every kind of candidate has.
@@ -281,12 +328,11 @@ from (
 order by `+b.order("c.")+` limit `+limit, storekit.PrefixMark, b.prefix)
 }
 
-func (b *pageBuilder) read(r *reader) (driver.Page, error) {
-	var page driver.Page
-	var last storekit.Cursor
+// read reads the page, and the place where the next one begins if there is one.
+func (b *pageBuilder) read(r *reader) (page driver.Page, last storekit.Cursor, err error) {
 	more := false
 	text := b.text(b.arg(int64(b.limit+1), "bigint"))
-	err := r.eachText("page", text, append([]any{b.mode}, b.args...), func(rows rows) error {
+	err = r.eachText("page", text, append([]any{b.mode}, b.args...), func(rows rows) error {
 		rec := driver.Record{State: b.query.State}
 		var value int64
 		if err := scanRecord(rows, &rec, &value); err != nil {
@@ -300,7 +346,7 @@ func (b *pageBuilder) read(r *reader) (driver.Page, error) {
 		return nil
 	})
 	if err != nil {
-		return page, err
+		return page, last, err
 	}
 	if !more && b.walks() {
 		last, more, err = b.walked(r)
@@ -308,7 +354,7 @@ func (b *pageBuilder) read(r *reader) (driver.Page, error) {
 	if more {
 		page.Next = last.String()
 	}
-	return page, err
+	return page, last, err
 }
 
 func (b *pageBuilder) walks() bool { return len(b.ofJob)+len(b.ofState) > 0 }

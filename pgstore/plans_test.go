@@ -219,26 +219,34 @@ func checkPages(t *testing.T, p *planner) {
 				pick(4, func() { q.BatchID = 1 })
 				pick(8, func() { q.Tag = "tag" })
 				pick(16, func() { q.Retries = true })
-				b := newPage(q, p.s.schema)
-				b.cursor = cursor
-				if state == driver.Enqueued {
-					b.build([]string{"default", "mail", "rare"})
-				} else {
-					b.build(nil)
+				checkPage(t, p, q, cursor, false)
+				if q.BatchID > 0 {
+					checkPage(t, p, q, cursor, true)
 				}
-				text := b.text(b.arg(int64(21), "bigint"))
-				if got := parameters(text); got != len(b.args) {
-					t.Errorf("%+v: %d parameters, %d arguments", q, got, len(b.args))
-				}
-				prepared, _ := p.prepare(text)
-				tree := p.explain(prepared, literals(b.args), custom, false)
-				for _, scan := range tree.scans(false, nil) {
-					t.Errorf("page %+v, cursor %v: %s", q, cursor != nil, scan)
-				}
-				p.run("deallocate " + prepared)
 			}
 		}
 	}
+}
+
+func checkPage(t *testing.T, p *planner, q driver.JobQuery, cursor *storekit.Cursor, byBatch bool) {
+	t.Helper()
+	b := newPage(q, p.s.schema)
+	b.cursor, b.byBatch = cursor, byBatch
+	if q.State == driver.Enqueued && !byBatch {
+		b.build([]string{"default", "mail", "rare"})
+	} else {
+		b.build(nil)
+	}
+	text := b.text(b.arg(int64(21), "bigint"))
+	if got := parameters(text); got != len(b.args) {
+		t.Errorf("%+v: %d parameters, %d arguments", q, got, len(b.args))
+	}
+	prepared, _ := p.prepare(text)
+	tree := p.explain(prepared, literals(b.args), custom, false)
+	for _, scan := range tree.scans(false, nil) {
+		t.Errorf("page %+v, cursor %v, by batch %v: %s", q, cursor != nil, byBatch, scan)
+	}
+	p.run("deallocate " + prepared)
 }
 
 // literals writes arguments of a page's query into the text of an execute.

@@ -10,12 +10,16 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// budget is how many candidates a page walks over when a filter has no index. A page that comes back short, or empty, then
-// still has a Next, and the walk goes on from there.
+// budget is how many candidates a page walks over when a filter has no index. A page that comes back short then still has a Next,
+// and the walk goes on from there.
 const budget = 10_000
 
+// farthest is how many candidates a page walks over that would be empty otherwise.
+const farthest = 100_000
+
 // Jobs implements driver.Inspector. Index reads are: every state by itself; queue for scheduled, throttled, awaiting,
-// enqueued and failed; kind for enqueued and failed; retries. Every other filter walks at most 10,000 jobs per page.
+// enqueued and failed; kind for enqueued and failed; retries; batches of less than 10,000 jobs. Every other filter walks at most
+// 10,000 jobs per page, and on to 100,000 while it finds nothing.
 func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
 	if err := storekit.CheckQuery(q); err != nil {
 		return driver.Page{}, err
@@ -24,18 +28,45 @@ func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error
 	if err != nil {
 		return driver.Page{}, err
 	}
-	b := pageBuilder{query: q, limit: storekit.PageLimit(q.Limit), prefix: s.prefix}
-	if resumed {
-		b.cursor = &cursor
-	}
-	b.build()
 	var page driver.Page
 	err = s.snapshot(ctx, func(r *reader) error {
-		page, err = b.read(r)
+		next := pageBuilder{query: q, limit: storekit.PageLimit(q.Limit), prefix: s.prefix}
+		if resumed {
+			next.cursor = &cursor
+		}
+		if next.byBatch, err = r.smallBatch(q.BatchID); err != nil {
+			return err
+		}
+		page, err = next.walk(r)
 		return err
 	})
 	if err != nil {
 		return driver.Page{}, err
+	}
+	return page, nil
+}
+
+// smallBatch reports whether a batch has so few jobs that all of them can be looked at for a page.
+func (r *reader) smallBatch(id int64) (bool, error) {
+	if id == 0 {
+		return false, nil
+	}
+	n := 0
+	_, err := r.one("page_batch", []any{id, int64(budget)}, &n)
+	return n < budget, err
+}
+
+// walk reads a page, and goes on while nothing matches and there is more.
+func (b pageBuilder) walk(r *reader) (page driver.Page, err error) {
+	for walked := 0; walked < farthest; walked += budget {
+		step := b
+		step.build()
+		var last storekit.Cursor
+		page, last, err = step.read(r)
+		if err != nil || len(page.Records) > 0 || page.Next == "" {
+			return page, err
+		}
+		b.cursor = &last
 	}
 	return page, nil
 }
@@ -47,6 +78,8 @@ type pageBuilder struct {
 	limit  int
 	prefix string
 	cursor *storekit.Cursor
+	// byBatch says that the candidates are the jobs of the query's batch, all of them.
+	byBatch bool
 
 	candidates string
 	args       []any
@@ -82,6 +115,10 @@ var places = map[driver.State]place{
 
 func (b *pageBuilder) build() {
 	q := &b.query
+	if b.byBatch {
+		b.buildBatch()
+		return
+	}
 	if q.State == driver.Enqueued {
 		b.order = "asc"
 		b.addFilter(false, false, q.BatchID != 0, false)
@@ -126,7 +163,7 @@ func (p *place) candidates(b *pageBuilder, where []condition) (string, []any) {
 			texts = append(texts, c.text)
 			args = append(args, c.args...)
 		}
-		text := "select " + p.columns() + " from " + b.prefix + p.table
+		text := "select " + p.columns("") + " from " + b.prefix + p.table
 		if len(texts) > 0 {
 			text += " where " + strings.Join(texts, " and ")
 		}
@@ -148,22 +185,56 @@ func (p *place) candidates(b *pageBuilder, where []condition) (string, []any) {
 	return text, append(append(args, afterArgs...), int64(b.most()))
 }
 
-// columns are those that every kind of candidate has.
-func (p *place) columns() string {
+// columns are those that every kind of candidate has. alias stands before their names.
+func (p *place) columns(alias string) string {
 	pick := func(has bool, column string) string {
 		if has {
-			return column
+			return alias + column
 		}
 		return "0 as " + column
 	}
-	columns := []string{"id", p.value + " as value"}
+	value := p.value
+	if value != "0" {
+		value = alias + value
+	}
+	columns := []string{alias + "id", value + " as value"}
 	if p.pends {
-		columns = append(columns, "0 as claim", "0 as attempt", "run_at", "0 as attempted_at", "'' as server")
+		columns = append(columns, "0 as claim", "0 as attempt", alias+"run_at", "0 as attempted_at", "'' as server")
 	} else {
-		columns = append(columns, "claim", "attempt", "run_at", "attempted_at", "server")
+		columns = append(columns, alias+"claim", alias+"attempt", alias+"run_at", alias+"attempted_at", alias+"server")
 	}
 	columns = append(columns, pick(p.finished, "finished_at"), pick(p.cancel, "cancel"), pick(p.pends, "pending"))
 	return strings.Join(columns, ", ")
+}
+
+// ready is the place of the enqueued jobs, where a page does not merge their lanes.
+var ready = place{table: "ready", value: "rank", order: "asc"}
+
+// buildBatch looks for the members of a batch in the table of the state, and sorts those that it finds.
+func (b *pageBuilder) buildBatch() {
+	q := &b.query
+	p, same := places[q.State], ""
+	if q.State == driver.Enqueued {
+		p, same = ready, "s.queue = m.queue and s.kind = m.kind and s.rank = -m.priority and "
+	}
+	b.order = p.order
+	b.addFilter(q.Queue != "", q.Kind != "", false, q.Retries && p.retries)
+	value := p.value
+	if value != "0" {
+		value = "s." + value
+	}
+	where, args := "m.batch_id = ? and m.batch_id > 0", []any{q.BatchID}
+	if p.state != 0 {
+		where, args = where+" and s.state = ?", append(args, p.state)
+	}
+	if b.cursor != nil {
+		beyond := map[string]string{"asc": ">", "desc": "<"}[p.order]
+		where += " and (" + value + ", s.id) " + beyond + " (?, ?)"
+		args = append(args, b.cursor.Value, b.cursor.ID)
+	}
+	b.candidates = "select " + p.columns("s.") + " from " + b.prefix + "jobs m cross join " + b.prefix + p.table + " s on " + same + "s.id = m.id where " +
+		where + " order by value " + p.order + ", s.id " + p.order + " limit ?"
+	b.args = append(args, int64(b.most()))
 }
 
 // buildLanes merges the lanes of the enqueued jobs, as claim_pick does.
@@ -253,12 +324,11 @@ left join {prefix}progress p on p.id = c.id`+b.filter+`
 order by c.value `+b.order+`, c.id `+b.order+` limit ?`, storekit.PrefixMark, b.prefix)
 }
 
-func (b *pageBuilder) read(r *reader) (driver.Page, error) {
-	var page driver.Page
-	var last storekit.Cursor
+// read reads the page, and the place where the next one begins if there is one.
+func (b *pageBuilder) read(r *reader) (page driver.Page, last storekit.Cursor, err error) {
 	more := false
 	args := append(append(append([]any(nil), b.args...), b.filterArgs...), int64(b.limit+1))
-	err := each(r.ctx, r.db, "page", b.text(), args, func(rows *sql.Rows) error {
+	err = each(r.ctx, r.db, "page", b.text(), args, func(rows *sql.Rows) error {
 		rec := driver.Record{State: b.query.State}
 		var value int64
 		if err := scanRecord(rows, &rec, &value); err != nil {
@@ -272,7 +342,7 @@ func (b *pageBuilder) read(r *reader) (driver.Page, error) {
 		return nil
 	})
 	if err != nil {
-		return page, err
+		return page, last, err
 	}
 	if !more && b.walks {
 		last, more, err = b.walked(r)
@@ -280,7 +350,7 @@ func (b *pageBuilder) read(r *reader) (driver.Page, error) {
 	if more {
 		page.Next = last.String()
 	}
-	return page, err
+	return page, last, err
 }
 
 // walked finds the last candidate of a walk that used up its budget.

@@ -245,6 +245,11 @@ func TestPagePlans(t *testing.T) {
 				}
 				// A table of candidates is read in the order of an index up to the limit.
 				checkPlan(t, db, fmt.Sprintf("page %+v", q), text, b.scanned())
+				if q.BatchID > 0 {
+					b = pageBuilder{query: q, limit: 20, prefix: "kiln_", cursor: cursor, byBatch: true}
+					b.build()
+					checkPlan(t, db, fmt.Sprintf("page of a small batch %+v", q), b.text())
+				}
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestEveryMethodMeetsTheRule(t *testing.T) {
 		reflect.TypeFor[driver.Store](), reflect.TypeFor[driver.Notifier](), reflect.TypeFor[driver.Transactor](),
 		reflect.TypeFor[driver.Console](), reflect.TypeFor[driver.LimitReader](), reflect.TypeFor[driver.OutputReader](),
 		reflect.TypeFor[driver.ConsoleBatch](), reflect.TypeFor[driver.BlockFirer](),
-		reflect.TypeFor[driver.ProblemReader](), reflect.TypeFor[driver.Explainer](),
+		reflect.TypeFor[driver.ProblemReader](), reflect.TypeFor[driver.Explainer](), reflect.TypeFor[driver.HistoryReader](),
 	} {
 		for m := range typ.Methods() {
 			method := reflect.ValueOf(s).MethodByName(m.Name)

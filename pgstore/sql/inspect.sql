@@ -137,3 +137,7 @@ select attempt, started_at, at from {prefix}history where id = $1::bigint and st
 select e.id, h.error from unnest($1::bigint[]) e (id) cross join lateral (
     select h.error from {prefix}history h where h.id = e.id and h.error <> '' order by h.seq desc limit 1
 ) h;
+
+-- name: page_batch
+-- How many jobs a batch has, up to a number.
+select count(*) from (select 1 from {prefix}jobs where batch_id = $1::bigint and batch_id > 0 limit $2::bigint) j;

@@ -119,3 +119,7 @@ select attempt, started_at, at from {prefix}history where id = ? and started_at 
 -- name: last_errors
 select e.id, h.error from (select distinct value as id from json_each(?1)) e cross join {prefix}history h
     on h.id = e.id and h.seq = (select max(n.seq) from {prefix}history n where n.id = e.id and n.error <> '');
+
+-- name: page_batch
+-- How many jobs a batch has, up to a number.
+select count(*) from (select 1 from {prefix}jobs where batch_id = ?1 and batch_id > 0 limit ?2);
