@@ -45,6 +45,9 @@ func (o *order) measurePages(ctx context.Context, out *results, chosen []system)
 			}
 			fmt.Fprintf(out, "%s: %d jobs done, %d ready, %d failed, a batch of %d, filled in %s\n",
 				sys.name, s.done, s.done/10, s.done/100, s.done/10, time.Since(begin).Round(time.Second))
+			if err := s.measureReads(ctx, out, sys.name); err != nil {
+				return err
+			}
 			if err := s.measureAll(ctx, out, sys.name); err != nil {
 				return err
 			}
