@@ -32,7 +32,10 @@ func (s *shop) reads() []read {
 			return err
 		}),
 		of("Batch", func(ctx context.Context) error { _, err := s.store.Batch(ctx, s.batch); return err }),
-		of("Batches", func(ctx context.Context) error { _, err := s.store.Batches(ctx, driver.BatchQuery{Limit: 50}); return err }),
+		of("Batches", func(ctx context.Context) error {
+			_, err := s.store.Batches(ctx, driver.BatchQuery{Limit: 50})
+			return err
+		}),
 		of("Job", func(ctx context.Context) error { _, err := s.store.Job(ctx, s.ids["failed"]); return err }),
 		jobs("enqueued", driver.JobQuery{State: driver.Enqueued}),
 		jobs("succeeded", driver.JobQuery{State: driver.Succeeded}),
