@@ -34,6 +34,12 @@ type countedTeller struct {
 	tells teller
 }
 
+// countedHistorian is a countedTeller that knows more of histories.
+type countedHistorian struct {
+	countedTeller
+	history driver.HistoryReader
+}
+
 // counted returns a store that counts into calls and has the optional interfaces that s has.
 func counted(s driver.Store, calls *atomic.Int64) (driver.Store, error) {
 	r, ok := s.(readable)
@@ -41,10 +47,14 @@ func counted(s driver.Store, calls *atomic.Int64) (driver.Store, error) {
 		return nil, fmt.Errorf("%T has no console or no limits", s)
 	}
 	c := countedStore{r, calls}
-	if t, ok := s.(teller); ok {
-		return countedTeller{c, t}, nil
+	t, ok := s.(teller)
+	if !ok {
+		return c, nil
 	}
-	return c, nil
+	if h, ok := s.(driver.HistoryReader); ok {
+		return countedHistorian{countedTeller{c, t}, h}, nil
+	}
+	return countedTeller{c, t}, nil
 }
 
 func (c countedStore) Job(ctx context.Context, id int64) (driver.Record, error) {
@@ -122,4 +132,16 @@ func (c countedTeller) Problems(ctx context.Context, limit int) (driver.Problems
 func (c countedTeller) Explain(ctx context.Context, id int64) (driver.Explanation, error) {
 	c.calls.Add(1)
 	return c.tells.Explain(ctx, id)
+}
+
+// Runs implements driver.HistoryReader.
+func (c countedHistorian) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
+	c.calls.Add(1)
+	return c.history.Runs(ctx, id)
+}
+
+// LastErrors implements driver.HistoryReader.
+func (c countedHistorian) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
+	c.calls.Add(1)
+	return c.history.LastErrors(ctx, ids)
 }

@@ -58,7 +58,7 @@ func (s *shop) fill(ctx context.Context) error {
 	if s.batch, err = s.store.OpenBatch(ctx, driver.NewBatch{Description: "Catalogue of all suppliers", Meta: map[string]string{"season": "spring"}}); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{s.fillDone, s.fillFailed, s.fillReady, s.fillBatch, s.fillWaiting, s.fillRunning, s.fillRest} {
+	for _, step := range []func(context.Context) error{s.fillDone, s.fillFailed, s.fillReady, s.fillWaiting, s.fillRunning, s.fillRest} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -147,21 +147,21 @@ func (s *shop) fillFailed(ctx context.Context) (err error) {
 	return err
 }
 
+// fillReady adds ready jobs. The first of them fill the large batch until it has a tenth as many members as jobs were done.
 func (s *shop) fillReady(ctx context.Context) error {
-	return s.insert(ctx, s.done/10, func(i int) driver.InsertParams { return s.member(i, s.job(i)) }, "enqueued")
-}
-
-// fillBatch adds ready jobs to the large batch until it has as many members as there are ready jobs.
-func (s *shop) fillBatch(ctx context.Context) error {
 	b, err := s.store.Batch(ctx, s.batch)
 	if err != nil {
 		return err
 	}
-	err = s.insert(ctx, s.done/10-int(b.Total), func(i int) driver.InsertParams {
+	missing := s.done/10 - int(b.Total)
+	err = s.insert(ctx, missing, func(i int) driver.InsertParams {
 		p := s.job(i)
 		p.BatchID = s.batch
 		return p
 	}, "member")
+	if err == nil {
+		err = s.insert(ctx, s.done/10-missing, s.job, "enqueued")
+	}
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *shop) fillWaiting(ctx context.Context) error {
 		}},
 		{"throttled", func(i int) driver.InsertParams {
 			p := s.job(i)
-			p.LimitKey, p.LimitMax = fmt.Sprintf("customer:%d", i%50), 2
+			p.LimitKey, p.LimitMax = fmt.Sprintf("customer:%d", i%min(50, n/10)), 2
 			return p
 		}},
 		{"granted", func(i int) driver.InsertParams {

@@ -118,6 +118,13 @@ func (p *tab) leave(selector string) {
 	}
 }
 
+// arrives waits until the tab is at a path and its scripts have begun.
+func (p *tab) arrives(path string) {
+	p.Helper()
+	p.await("page "+path, func() bool { return p.path() == path })
+	p.sees("#help:not([hidden])") // the script shows it
+}
+
 // press presses keys one after the other, wherever the focus is. A key whose press the page takes for itself types nothing, as on a
 // keyboard; the events that chromedp.KeyEvent sends would type it all the same.
 func (p *tab) press(keys string) {
