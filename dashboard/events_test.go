@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -438,43 +440,84 @@ func TestEventsAreForSoMany(t *testing.T) {
 
 // On a real server, a stream outlives the limits for whole requests.
 func TestEventsOnAServerWithTimeouts(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP/1.1": (*httptest.Server).Start,
+		"HTTP/2.0": func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, _ := newBusyRig(t)
+			server := httptest.NewUnstartedServer(g.handler)
+			const limit = time.Second
+			server.Config.ReadTimeout, server.Config.WriteTimeout = limit, limit
+			start(server)
+			defer server.Close()
+			reply, err := server.Client().Get(server.URL + "/api/events?watch=queues")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reply.Body.Close()
+			if reply.Proto != name {
+				t.Fatalf("the protocol is %s", reply.Proto)
+			}
+			lines := linesOf(reply.Body)
+			waitLine(t, lines, `{"queues":[]}`)
+			<-time.After(2 * limit)
+			g.want(http.StatusNoContent, http.MethodPost, "/api/queues/mail/pause", "")
+			waitLine(t, lines, `"name":"mail","paused":true`)
+		})
+	}
+}
+
+// A server stops while somebody listens when it ends its requests' contexts, as docs/en/dashboard.md shows.
+func TestEventsOnAServerThatStops(t *testing.T) {
 	g, _ := newBusyRig(t)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	server := httptest.NewUnstartedServer(g.handler)
-	const limit = time.Second
-	server.Config.ReadTimeout, server.Config.WriteTimeout = limit, limit
+	server.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	server.Config.RegisterOnShutdown(stop)
 	server.Start()
 	defer server.Close()
-	reply, err := http.Get(server.URL + "/api/events?watch=queues")
+	reply, err := http.Get(server.URL + "/api/events")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reply.Body.Close()
+	waitLine(t, linesOf(reply.Body), "event: overview")
+	patience, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := server.Config.Shutdown(patience); err != nil {
+		t.Error(err)
+	}
+}
+
+func linesOf(body io.Reader) <-chan string {
 	lines := make(chan string, 100)
 	go func() {
 		defer close(lines)
-		for s := bufio.NewScanner(reply.Body); s.Scan(); {
+		for s := bufio.NewScanner(body); s.Scan(); {
 			lines <- s.Text()
 		}
 	}()
-	wait := func(part string) {
-		t.Helper()
-		deadline := time.After(20 * time.Second)
-		for {
-			select {
-			case line, open := <-lines:
-				if !open {
-					t.Fatalf("the stream ended before %s", part)
-				}
-				if strings.Contains(line, part) {
-					return
-				}
-			case <-deadline:
-				t.Fatalf("%s did not come", part)
+	return lines
+}
+
+// waitLine waits for a line that has a part.
+func waitLine(t *testing.T, lines <-chan string, part string) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case line, open := <-lines:
+			if !open {
+				t.Fatalf("the stream ended before %s", part)
 			}
+			if strings.Contains(line, part) {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("%s did not come", part)
 		}
 	}
-	wait(`{"queues":[]}`)
-	<-time.After(2 * limit)
-	g.want(http.StatusNoContent, http.MethodPost, "/api/queues/mail/pause", "")
-	wait(`"name":"mail","paused":true`)
 }
