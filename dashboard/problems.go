@@ -20,8 +20,6 @@ const (
 // problemLimit is how many problems of a kind are listed.
 const problemLimit = 20
 
-// countCap is where stores stop counting.
-const countCap = 100_000
 
 // problemOrder lists the kinds of problems, the worst first.
 var problemOrder = []string{
@@ -70,7 +68,7 @@ func unservedProblems(found *driver.Problems) []problemView {
 }
 
 func readyProblem(kind string, q *driver.ReadyQueue) problemView {
-	return problemView{Kind: kind, Name: q.Queue, Since: q.Since, Count: q.Ready, Capped: q.Ready >= countCap, Job: q.Job}
+	return problemView{Kind: kind, Name: q.Queue, Since: q.Since, Count: q.Ready, Capped: q.Capped, Job: q.Job}
 }
 
 func unhandledProblems(found *driver.Problems) []problemView {
@@ -166,7 +164,7 @@ func silentProblems(found *driver.Problems) []problemView {
 func pausedProblems(found *driver.Problems) []problemView {
 	var list []problemView
 	for _, q := range found.Paused {
-		list = append(list, problemView{Kind: problemPaused, Name: q.Queue, Since: q.Since, Count: q.Ready, Capped: q.Ready >= countCap})
+		list = append(list, problemView{Kind: problemPaused, Name: q.Queue, Since: q.Since, Count: q.Ready, Capped: q.Capped})
 	}
 	return list
 }

@@ -19,10 +19,10 @@ func cannedProblems() driver.Problems {
 	ago := func(d time.Duration) time.Time { return apiNoon.Add(-d) }
 	return driver.Problems{
 		At:        apiNoon,
-		Unserved:  []driver.ReadyQueue{{Queue: "lost", Since: ago(time.Hour), Job: 21, Ready: 100_000}},
+		Unserved:  []driver.ReadyQueue{{Queue: "lost", Since: ago(time.Hour), Job: 21, Ready: 100_000, Capped: true}},
 		Unhandled: []driver.ReadyKind{{Queue: "mixed", Kind: "old", Since: ago(30 * time.Minute), Job: 22, Ready: 7, Capped: true}},
 		Oldest: []driver.ReadyQueue{
-			{Queue: "lost", Since: ago(time.Hour), Job: 21, Ready: 100_000},
+			{Queue: "lost", Since: ago(time.Hour), Job: 21, Ready: 100_000, Capped: true},
 			{Queue: "mixed", Since: ago(30 * time.Minute), Job: 22, Ready: 8},
 			{Queue: "busy", Since: ago(61 * time.Second), Job: 23, Ready: 500},
 			{Queue: "quick", Since: ago(time.Minute), Job: 24, Ready: 1},
