@@ -20,7 +20,6 @@ const (
 // problemLimit is how many problems of a kind are listed.
 const problemLimit = 20
 
-
 // problemOrder lists the kinds of problems, the worst first.
 var problemOrder = []string{
 	problemUnserved, problemUnhandled, problemFailures, problemRecurringLate, problemRecurringFailed,
