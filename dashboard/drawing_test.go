@@ -100,6 +100,7 @@ func TestStripes(t *testing.T) {
 		want  int64
 	}{
 		{batchView{}, 0},
+		{batchView{Finished: true}, 100},
 		{batchView{Total: 8, Counts: map[driver.State]int64{driver.Succeeded: 4, driver.Failed: 2}}, 75},
 		{batchView{Total: 10, Counts: map[driver.State]int64{driver.Enqueued: 10}}, 0},
 	} {

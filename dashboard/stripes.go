@@ -57,6 +57,9 @@ func (b batchView) Ended() int64 {
 // Done is the part of a batch that has succeeded or was deleted, in percent, of all that ever joined.
 func (b batchView) Done() int64 {
 	if b.Total == 0 {
+		if b.Finished {
+			return 100
+		}
 		return 0
 	}
 	live := int64(0)

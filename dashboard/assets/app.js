@@ -368,6 +368,7 @@
     start();
   });
 
+  one("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   tellAll();
   picked();
   setInterval(() => { if (!document.hidden && !frozen) tellAll(); }, 5000);
