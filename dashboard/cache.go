@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/kilnjobs/kiln/driver"
 )
 
 // How old the answers may be that everybody shares: numbers that people watch, and what changes slowly.
@@ -23,6 +25,7 @@ const readTimeout = 10 * time.Second
 // stops when nobody looks.
 type cache struct {
 	overview shared[overviewView]
+	queues   shared[[]driver.QueueInfo]
 	problems shared[problemsView]
 	series   map[string]*shared[seriesView]
 }
@@ -30,6 +33,7 @@ type cache struct {
 func newCache(h *handler) *cache {
 	seen := newFirstSeen()
 	c := &cache{series: make(map[string]*shared[seriesView])}
+	c.queues = shared[[]driver.QueueInfo]{keep: slowFor, read: h.store.Queues}
 	c.overview = shared[overviewView]{keep: liveFor, read: h.loadOverview}
 	c.problems = shared[problemsView]{keep: slowFor, read: func(ctx context.Context) (problemsView, error) {
 		return h.loadProblems(ctx, seen)
@@ -45,6 +49,7 @@ func newCache(h *handler) *cache {
 // forget drops every answer, so that who has just changed something sees it.
 func (c *cache) forget() {
 	c.overview.forget()
+	c.queues.forget()
 	c.problems.forget()
 	for _, s := range c.series {
 		s.forget()

@@ -132,7 +132,7 @@ func TestEventsOfAJob(t *testing.T) {
 
 		g.insert(driver.InsertParams{Queue: "live"})
 		job := g.run("live")
-		pass(liveFor)
+		pass(slowFor)
 		l = g.listen(fmt.Sprintf("jobs/%d", job.ID))
 		synctest.Wait()
 		if data := l.wantEvents(t, "overview", "region")[1].data; !strings.HasSuffix(data, `"last_seq":0}`) {

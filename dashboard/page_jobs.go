@@ -38,12 +38,25 @@ func (h *handler) listPage(w http.ResponseWriter, r *request, state driver.State
 		CanRequeue: state == driver.Scheduled || state == driver.Failed || state.Archived(),
 		CanDelete:  state.Live(),
 	}
-	if body.Jobs, err = h.readJobs(r.Context(), query); err != nil {
+	f := frame{Section: "jobs", Watch: watchOf(query)}
+	err = together(
+		func() (err error) {
+			body.Jobs, err = h.readJobs(r.Context(), query)
+			return err
+		},
+		func() error {
+			f.Counts = h.navigationCounts(r.Context())
+			return nil
+		},
+		func() error {
+			if !retries {
+				body.Queues = h.queueNames(r.Context())
+			}
+			return nil
+		},
+	)
+	if err != nil {
 		return err
-	}
-	f := frame{Section: "jobs", Watch: watchOf(query), Counts: h.navigationCounts(r.Context())}
-	if !retries {
-		body.Queues = h.queueNames(r.Context())
 	}
 	if c := f.Counts; c != nil {
 		body.NoJobs = c.Counts == countsView{}

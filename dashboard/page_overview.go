@@ -28,29 +28,39 @@ func (h *handler) overviewPage(w http.ResponseWriter, r *request) error {
 	if body.Range == "" {
 		body.Range = "1h"
 	}
-	series, err := h.readSeries(ctx, body.Range)
+	err := together(
+		func() error {
+			series, err := h.readSeries(ctx, body.Range)
+			body.Series = &series
+			return err
+		},
+		func() (err error) {
+			body.Overview, err = h.readOverview(ctx)
+			return err
+		},
+		func() error {
+			problems, err := h.readProblems(ctx)
+			if err != nil {
+				report(r, err) // the page says so, and shows the rest
+				return nil
+			}
+			body.Problems = &problems
+			return nil
+		},
+		func() error {
+			running, err := h.readJobs(ctx, listQuery{State: driver.Processing, Limit: listed})
+			body.Running = longestFirst(running.Jobs)
+			return err
+		},
+		func() error {
+			recurring, err := h.listRecurring(ctx)
+			body.Next = h.viewRecurrings(soonest(recurring)).Recurring
+			return err
+		},
+	)
 	if err != nil {
 		return err
 	}
-	body.Series = &series
-	if body.Overview, err = h.readOverview(ctx); err != nil {
-		return err
-	}
-	if problems, err := h.readProblems(ctx); err == nil {
-		body.Problems = &problems
-	} else {
-		report(r, err)
-	}
-	running, err := h.readJobs(ctx, listQuery{State: driver.Processing, Limit: listed})
-	if err != nil {
-		return err
-	}
-	body.Running = longestFirst(running.Jobs)
-	recurring, err := h.readRecurring(ctx)
-	if err != nil {
-		return err
-	}
-	body.Next = soonest(recurring.Recurring)
 	language := languageOf(r.Request, h.pages.options.Language)
 	return h.show(w, r, http.StatusOK, "overview", frame{
 		Heading: language.message("nav.overview"), Section: "overview", Watch: "overview?range=" + body.Range,
@@ -64,14 +74,14 @@ func longestFirst(jobs []jobView) []jobView {
 }
 
 // soonest are the recurring jobs that run next.
-func soonest(all []recurringView) []recurringView {
-	var next []recurringView
+func soonest(all []driver.Recurring) []driver.Recurring {
+	var next []driver.Recurring
 	for _, r := range all {
 		if !r.Paused && !r.NextRunAt.IsZero() {
 			next = append(next, r)
 		}
 	}
-	slices.SortFunc(next, func(a, b recurringView) int { return a.NextRunAt.Compare(b.NextRunAt) })
+	slices.SortFunc(next, func(a, b driver.Recurring) int { return a.NextRunAt.Compare(b.NextRunAt) })
 	return next[:min(len(next), listed)]
 }
 

@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
+	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
 )
@@ -17,24 +19,68 @@ func (r recurringRow) Trouble() bool {
 	return r.Late || r.LastState == driver.Failed || r.Unreadable != ""
 }
 
-type recurringBody struct{ Recurring []recurringRow }
+type recurringBody struct {
+	Recurring []recurringRow
+	// From is the place of the first row in the list, and Next that of the next page, 0 for none.
+	From, Next int64
+}
 
+// recurringShown is how many recurring jobs a page has.
+const recurringShown = 40
+
+// recurringPage shows what is in trouble first. What became of the last runs is read for the rows of the page alone; which of them
+// failed the list of problems knows.
 func (h *handler) recurringPage(w http.ResponseWriter, r *request) error {
-	all, err := h.readRecurring(r.Context())
+	ctx := r.Context()
+	from, err := r.positive("from")
 	if err != nil {
 		return err
 	}
+	list, err := h.listRecurring(ctx)
+	if err != nil {
+		return err
+	}
+	failed := h.failedRecurring(ctx)
 	late := h.pages.now().Add(-driver.SilentAfter)
-	var trouble, fine []recurringRow
-	for _, view := range all.Recurring {
-		row := recurringRow{recurringView: view, Late: !view.Paused && !view.NextRunAt.IsZero() && view.NextRunAt.Before(late)}
-		if row.Trouble() {
-			trouble = append(trouble, row)
-		} else {
-			fine = append(fine, row)
+	isLate := func(d *driver.Recurring) bool { return !d.Paused && !d.NextRunAt.IsZero() && d.NextRunAt.Before(late) }
+	slices.SortStableFunc(list, func(a, b driver.Recurring) int {
+		return order(isLate(&b) || failed[b.ID]) - order(isLate(&a) || failed[a.ID])
+	})
+	body := recurringBody{From: from}
+	list = list[min(int(from), len(list)):]
+	if len(list) > recurringShown {
+		list, body.Next = list[:recurringShown], from+recurringShown
+	}
+	views := h.viewRecurrings(list).Recurring
+	if err := h.addLastStates(ctx, list, views); err != nil {
+		return err
+	}
+	for i := range views {
+		body.Recurring = append(body.Recurring, recurringRow{recurringView: views[i], Late: isLate(&list[i])})
+	}
+	return h.section(w, r, "recurring", "recurring", body)
+}
+
+// failedRecurring are the recurring jobs whose last run failed, as far as the list of problems knows.
+func (h *handler) failedRecurring(ctx context.Context) map[string]bool {
+	failed := map[string]bool{}
+	problems, err := h.readProblems(ctx)
+	if err != nil {
+		return failed
+	}
+	for _, p := range problems.Problems {
+		if p.Kind == problemRecurringFailed {
+			failed[p.Name] = true
 		}
 	}
-	return h.section(w, r, "recurring", "recurring", recurringBody{append(trouble, fine...)})
+	return failed
+}
+
+func order(first bool) int {
+	if first {
+		return 1
+	}
+	return 0
 }
 
 func (h *handler) queuesPage(w http.ResponseWriter, r *request) error {

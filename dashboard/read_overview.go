@@ -48,7 +48,7 @@ func (h *handler) loadOverview(ctx context.Context) (overviewView, error) {
 	if err != nil {
 		return overviewView{}, fmt.Errorf("list servers: %w", err)
 	}
-	queues, err := h.store.Queues(ctx)
+	queues, err := h.cache.queues.get(ctx) // which queues there are changes slowly
 	if err != nil {
 		return overviewView{}, fmt.Errorf("list queues: %w", err)
 	}

@@ -20,20 +20,38 @@ const (
 )
 
 func (h *handler) readRecurring(ctx context.Context) (recurringsView, error) {
-	list, err := h.store.Recurrings(ctx)
-	if err != nil {
-		return recurringsView{}, fmt.Errorf("list recurring jobs: %w", err)
-	}
-	last, _, err := h.lastRuns(ctx, list)
+	list, err := h.listRecurring(ctx)
 	if err != nil {
 		return recurringsView{}, err
 	}
+	v := h.viewRecurrings(list)
+	return v, h.addLastStates(ctx, list, v.Recurring)
+}
+
+func (h *handler) listRecurring(ctx context.Context) ([]driver.Recurring, error) {
+	list, err := h.store.Recurrings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list recurring jobs: %w", err)
+	}
+	return list, nil
+}
+
+// viewRecurrings says of recurring jobs what they themselves tell.
+func (h *handler) viewRecurrings(list []driver.Recurring) recurringsView {
 	v := recurringsView{Recurring: make([]recurringView, len(list))}
 	for i := range list {
 		v.Recurring[i] = h.viewRecurring(&list[i])
-		v.Recurring[i].LastState = last[list[i].LastJobID].State
 	}
-	return v, nil
+	return v
+}
+
+// addLastStates adds what became of the last jobs of recurring ones.
+func (h *handler) addLastStates(ctx context.Context, list []driver.Recurring, views []recurringView) error {
+	last, _, err := h.lastRuns(ctx, list)
+	for i := range list {
+		views[i].LastState = last[list[i].LastJobID].State
+	}
+	return err
 }
 
 // lastRuns reads the last jobs of recurring ones. Jobs that are gone are left out, and so is what would take too long: then all is

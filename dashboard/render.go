@@ -86,12 +86,12 @@ func (h *handler) hasLimits() bool {
 
 // queueNames are the names that a filter offers. A page goes on without them.
 func (h *handler) queueNames(ctx context.Context) []string {
-	queues, err := h.readQueues(ctx)
+	queues, err := h.cache.queues.get(ctx)
 	if err != nil {
 		return nil
 	}
-	names := make([]string, len(queues.Queues))
-	for i, q := range queues.Queues {
+	names := make([]string, len(queues))
+	for i, q := range queues {
 		names[i] = q.Name
 	}
 	return names

@@ -9,7 +9,7 @@ import (
 	"github.com/kilnjobs/kiln/storekit"
 )
 
-// Queues implements driver.Inspector. Latency is read from the first thousand jobs of each priority of a queue.
+// Queues implements driver.Inspector. Latency is read from the first jobs of each priority of a queue, some ten thousand in all.
 func (s *Store) Queues(ctx context.Context) ([]driver.QueueInfo, error) {
 	var infos []driver.QueueInfo
 	err := s.snapshot(ctx, func(r *reader) error {

@@ -145,7 +145,7 @@ func (s *Store) Series(ctx context.Context, from, to time.Time, step time.Durati
 	return points, err
 }
 
-// Queues implements driver.Inspector. Latency is read from the first thousand jobs of each kind and priority of a queue.
+// Queues implements driver.Inspector. Latency is read from the first jobs of each kind and priority of a queue, some ten thousand in all.
 func (s *Store) Queues(ctx context.Context) ([]driver.QueueInfo, error) {
 	var infos []driver.QueueInfo
 	err := s.snapshot(ctx, func(r *reader) error {

@@ -20,6 +20,15 @@ func EncodeTags(tags []string) (string, error) {
 	return string(b), err
 }
 
+// TagText is how a tag stands in the text of EncodeTags.
+func TagText(tag string) string {
+	text, err := json.Marshal(tag)
+	if err != nil {
+		return tag
+	}
+	return string(text)
+}
+
 // DecodeMeta is the inverse of EncodeMeta. What cannot be read is left out: the job is still handed out, so that its handler can
 // fail it.
 func DecodeMeta(b []byte) map[string]string {

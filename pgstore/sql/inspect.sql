@@ -110,8 +110,8 @@ from unnest($1::text[]) n (name);
 select j.queue, count(*) from {prefix}lease l cross join lateral (select queue from {prefix}jobs j where j.id = l.id offset 0) j group by j.queue;
 
 -- name: queue_oldest
--- The earliest run time among the first thousand jobs of each queue and priority. Jobs stand there by id, so the one
--- that waits longest is among them, unless more than a thousand older ids came back to the queue later than it.
+-- The earliest run time among the first jobs of each queue and priority, ten thousand in all and ten of each at least. Jobs stand there
+-- by id, so the one that waits longest is among them, unless that many older ids came back to the queue later than it.
 with recursive lane (queue, rank) as (
     (select queue, rank from {prefix}ready order by queue, rank limit 1)
     union all
@@ -121,7 +121,8 @@ with recursive lane (queue, rank) as (
 )
 select lane.queue, min(h.oldest) from lane cross join lateral (
     select min(run_at) as oldest from (
-        select r.run_at from {prefix}ready r where r.queue = lane.queue and r.rank = lane.rank order by r.id limit 1000
+        select r.run_at from {prefix}ready r where r.queue = lane.queue and r.rank = lane.rank order by r.id
+        limit (select least(greatest(10000 / count(*), 10), 1000) from lane)
     ) f
 ) h where h.oldest is not null group by lane.queue;
 

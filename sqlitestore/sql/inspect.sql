@@ -91,8 +91,8 @@ from json_each(?1) n;
 select queue, count(*) from {prefix}lease group by queue;
 
 -- name: queue_oldest
--- The earliest run time among the first thousand jobs of each queue, kind and priority. Jobs stand there by id, so the one
--- that waits longest is among them, unless more than a thousand older ids came back to the queue later than it.
+-- The earliest run time among the first jobs of each queue, kind and priority, ten thousand in all and ten of each at least. Jobs stand
+-- there by id, so the one that waits longest is among them, unless that many older ids came back to the queue later than it.
 with recursive
 lane (queue, kind, rank) as (
     select j.queue, j.kind, -j.priority from {prefix}jobs j
@@ -106,7 +106,8 @@ lane (queue, kind, rank) as (
 )
 select queue, min((select min(run_at) from (
     select r.run_at from {prefix}ready r
-    where r.queue = lane.queue and r.kind = lane.kind and r.rank = lane.rank order by r.id limit 1000)))
+    where r.queue = lane.queue and r.kind = lane.kind and r.rank = lane.rank order by r.id
+    limit (select min(max(10000 / count(*), 10), 1000) from lane))))
 from lane group by queue;
 
 -- name: outputs

@@ -1,0 +1,26 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// together makes calls at the same time, since a page waits for all of what it shows. It returns their errors, and a panic of one as
+// an error.
+func together(calls ...func() error) error {
+	errs := make([]error, len(calls))
+	var running sync.WaitGroup
+	for i, call := range calls {
+		running.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					errs[i] = fmt.Errorf("panic: %v", v)
+				}
+			}()
+			errs[i] = call()
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
