@@ -25,7 +25,7 @@ import (
 const pageBudget = 50 * time.Millisecond
 
 // pageSamples is how often each page is asked for.
-var pageSamples = 20
+var pageSamples = 10
 
 // measurePages fills a store and asks the dashboard over it for everything that it has.
 func (o *order) measurePages(ctx context.Context, out *results, chosen []system) error {

@@ -66,6 +66,9 @@ func TestProgram(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	s := start(t, options{addr: "127.0.0.1:0"})
+	if code, body := s.get(""); code != http.StatusOK || !strings.Contains(body, "<title>Overview · shop</title>") {
+		t.Fatalf("the overview answers %d:\n%s", code, body)
+	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for begin := time.Now(); ; <-tick.C {

@@ -15,7 +15,7 @@ type Customer struct {
 
 // Email is where the customer reads mail.
 func (c Customer) Email() string {
-	name := strings.NewReplacer(" ", ".", "ü", "ue", "ö", "oe", "ä", "ae", "ã", "a", "ç", "c", "é", "e", "ø", "o", "á", "a", "ł", "l").Replace(strings.ToLower(c.Name))
+	name := strings.NewReplacer(" ", ".", "ü", "ue", "ö", "oe", "ä", "ae", "ã", "a", "ç", "c", "é", "e", "ø", "o", "á", "a", "ł", "l", "è", "e", "ı", "i", "å", "a", "ú", "u").Replace(strings.ToLower(c.Name))
 	return name + "@example.com"
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/mail"
 	"strings"
 	"sync"
 	"testing"
@@ -218,14 +219,9 @@ func (w watched) limits() {
 // TestProblems waits for everything that the overview can complain of.
 func TestProblems(t *testing.T) {
 	openShop(t, func(w watched) {
-		var reader any = w.store
-		problems, ok := reader.(driver.ProblemReader)
-		if !ok {
-			w.Skip("this store tells of no problems")
-		}
 		var seen driver.Problems
 		w.await("moment with every problem", 10*time.Minute, func() bool {
-			p, err := problems.Problems(w.Context(), 0)
+			p, err := w.store.Problems(w.Context(), 0)
 			if err != nil {
 				w.Fatal(err)
 			}
@@ -241,6 +237,20 @@ func TestProblems(t *testing.T) {
 			t.Logf("%+v", seen)
 		}
 	})
+}
+
+// TestNames pins that mail can be sent to the customers, and that each is found by a tag of their own.
+func TestNames(t *testing.T) {
+	tags := map[string]bool{}
+	for _, c := range customers {
+		if _, err := mail.ParseAddress(c.Email()); err != nil || strings.ContainsFunc(c.Email(), func(r rune) bool { return r > 'z' }) {
+			t.Errorf("%s has the address %q, %v", c.Name, c.Email(), err)
+		}
+		tags[c.tag()] = true
+	}
+	if len(tags) != len(customers) {
+		t.Errorf("%d customers have %d tags", len(customers), len(tags))
+	}
 }
 
 // TestStaysSmall keeps the shop open for twice as long as anything is kept.
