@@ -24,6 +24,7 @@ const readTimeout = 10 * time.Second
 // cache holds what every page shows, so that many open pages cost the store as much as one. It reads when somebody asks, so it
 // stops when nobody looks.
 type cache struct {
+	counts   shared[countsView]
 	overview shared[overviewView]
 	queues   shared[[]driver.QueueInfo]
 	problems shared[problemsView]
@@ -33,6 +34,7 @@ type cache struct {
 func newCache(h *handler) *cache {
 	seen := newFirstSeen()
 	c := &cache{series: make(map[string]*shared[seriesView])}
+	c.counts = shared[countsView]{keep: liveFor, read: h.loadCounts}
 	c.queues = shared[[]driver.QueueInfo]{keep: slowFor, read: h.store.Queues}
 	c.overview = shared[overviewView]{keep: liveFor, read: h.loadOverview}
 	c.problems = shared[problemsView]{keep: slowFor, read: func(ctx context.Context) (problemsView, error) {
@@ -48,6 +50,7 @@ func newCache(h *handler) *cache {
 
 // forget drops every answer, so that who has just changed something sees it.
 func (c *cache) forget() {
+	c.counts.forget()
 	c.overview.forget()
 	c.queues.forget()
 	c.problems.forget()
@@ -72,6 +75,16 @@ type flight[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
+}
+
+// warm begins to read an answer that somebody is about to ask for.
+func (s *shared[T]) warm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flight == nil && (s.at.IsZero() || time.Since(s.at) >= s.keep) {
+		s.flight = &flight[T]{done: make(chan struct{})}
+		go s.fly(s.flight)
+	}
 }
 
 // get returns the answer. It waits no longer than ctx does, which does not end the read for others.

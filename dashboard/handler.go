@@ -72,5 +72,8 @@ func (h *handler) serve(w http.ResponseWriter, r *request, clean bool) error {
 	if route.page && h.languageChoice(w, r) {
 		return nil
 	}
+	if route.page {
+		h.cache.counts.warm() // every page has them beside its navigation
+	}
 	return route.serve(h, w, r)
 }

@@ -20,7 +20,7 @@ func (h *handler) errorPage(w http.ResponseWriter, r *request, status int, err e
 	if status != http.StatusInternalServerError && err != nil {
 		body.Detail = err.Error()
 	}
-	f := frame{Heading: language.message(key + ".title"), Counts: &overviewView{}, Body: body}
+	f := frame{Heading: language.message(key + ".title"), Counts: &countsView{}, Body: body}
 	if err := h.show(w, r, status, "error", f); err != nil {
 		report(r, err)
 		http.Error(w, body.Text, status)

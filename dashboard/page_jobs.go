@@ -59,7 +59,7 @@ func (h *handler) listPage(w http.ResponseWriter, r *request, state driver.State
 		return err
 	}
 	if c := f.Counts; c != nil {
-		body.NoJobs = c.Counts == countsView{}
+		body.NoJobs = *c == countsView{}
 	}
 	language := languageOf(r.Request, h.pages.options.Language)
 	switch {

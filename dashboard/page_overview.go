@@ -64,7 +64,7 @@ func (h *handler) overviewPage(w http.ResponseWriter, r *request) error {
 	language := languageOf(r.Request, h.pages.options.Language)
 	return h.show(w, r, http.StatusOK, "overview", frame{
 		Heading: language.message("nav.overview"), Section: "overview", Watch: "overview?range=" + body.Range,
-		Counts: &body.Overview, Body: body,
+		Counts: &body.Overview.Counts, Body: body,
 	})
 }
 

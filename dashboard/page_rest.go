@@ -36,11 +36,21 @@ func (h *handler) recurringPage(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.listRecurring(ctx)
+	var list []driver.Recurring
+	var failed map[string]bool
+	err = together(
+		func() (err error) {
+			list, err = h.listRecurring(ctx)
+			return err
+		},
+		func() error {
+			failed = h.failedRecurring(ctx)
+			return nil
+		},
+	)
 	if err != nil {
 		return err
 	}
-	failed := h.failedRecurring(ctx)
 	late := h.pages.now().Add(-driver.SilentAfter)
 	isLate := func(d *driver.Recurring) bool { return !d.Paused && !d.NextRunAt.IsZero() && d.NextRunAt.Before(late) }
 	slices.SortStableFunc(list, func(a, b driver.Recurring) int {

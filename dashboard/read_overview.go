@@ -39,24 +39,41 @@ func (h *handler) readProblems(ctx context.Context) (problemsView, error) {
 	return h.cache.problems.get(ctx)
 }
 
-func (h *handler) loadOverview(ctx context.Context) (overviewView, error) {
+func (h *handler) loadCounts(ctx context.Context) (countsView, error) {
 	counts, err := h.store.Counts(ctx)
 	if err != nil {
-		return overviewView{}, fmt.Errorf("count jobs: %w", err)
+		return countsView{}, fmt.Errorf("count jobs: %w", err)
 	}
-	servers, err := h.store.Servers(ctx)
+	return countsView(counts), nil
+}
+
+func (h *handler) loadOverview(ctx context.Context) (overviewView, error) {
+	var counts countsView
+	var servers []driver.ServerInfo
+	var queues []driver.QueueInfo
+	var recurring []driver.Recurring
+	err := together(
+		func() (err error) {
+			counts, err = h.cache.counts.get(ctx)
+			return err
+		},
+		func() (err error) {
+			queues, err = h.cache.queues.get(ctx) // which queues there are changes slowly
+			return named(err, "list queues")
+		},
+		func() (err error) {
+			servers, err = h.store.Servers(ctx)
+			return named(err, "list servers")
+		},
+		func() (err error) {
+			recurring, err = h.listRecurring(ctx)
+			return err
+		},
+	)
 	if err != nil {
-		return overviewView{}, fmt.Errorf("list servers: %w", err)
+		return overviewView{}, err
 	}
-	queues, err := h.cache.queues.get(ctx) // which queues there are changes slowly
-	if err != nil {
-		return overviewView{}, fmt.Errorf("list queues: %w", err)
-	}
-	recurring, err := h.store.Recurrings(ctx)
-	if err != nil {
-		return overviewView{}, fmt.Errorf("list recurring jobs: %w", err)
-	}
-	v := overviewView{Counts: countsView(counts), Servers: len(servers), Queues: len(queues), Recurring: len(recurring)}
+	v := overviewView{Counts: counts, Servers: len(servers), Queues: len(queues), Recurring: len(recurring)}
 	for i := range servers {
 		v.Workers += servers[i].Workers
 		v.Running += servers[i].Running

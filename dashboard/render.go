@@ -54,7 +54,7 @@ type frame struct {
 	// Watch names what the page's live events are to tell of, empty for none.
 	Watch string
 	// Counts are for the navigation, nil when they could not be read.
-	Counts *overviewView
+	Counts *countsView
 	Body   any
 }
 
@@ -105,8 +105,8 @@ func report(r *request, err error) {
 }
 
 // navigationCounts reads the numbers beside the navigation's entries. A page goes on without them.
-func (h *handler) navigationCounts(ctx context.Context) *overviewView {
-	counts, err := h.readOverview(ctx)
+func (h *handler) navigationCounts(ctx context.Context) *countsView {
+	counts, err := h.cache.counts.get(ctx)
 	if err != nil {
 		return nil
 	}

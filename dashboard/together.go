@@ -6,6 +6,14 @@ import (
 	"sync"
 )
 
+// named says what it was that failed.
+func named(err error, what string) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // together makes calls at the same time, since a page waits for all of what it shows. It returns their errors, and a panic of one as
 // an error.
 func together(calls ...func() error) error {
