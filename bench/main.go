@@ -38,7 +38,7 @@ func main() {
 	}
 	var o order
 	flag.BoolVar(&o.quick, "quick", false, "three rounds of small sizes in about two minutes, without River's defaults, memory and the thorough scenarios")
-	flag.IntVar(&o.rounds, "rounds", 0, "how often each system is measured (5, -quick 3)")
+	flag.IntVar(&o.rounds, "rounds", 0, "how often each system is measured (5, -quick 3), or each page (10)")
 	flag.IntVar(&o.jobs, "jobs", 0, "jobs of a drain; other sizes follow (50000, -quick 10000)")
 	flag.StringVar(&o.systems, "systems", "", "comma-separated systems or kinds of database, all by default: "+strings.Join(names(systems), ", ")+"; memory, sqlite, postgres, redis")
 	flag.StringVar(&o.scenarios, "scenarios", "", "comma-separated prefixes of scenarios, all by default")

@@ -24,11 +24,14 @@ import (
 // pageBudget is what a page may take of the server's time.
 const pageBudget = 50 * time.Millisecond
 
-// pageSamples is how often each page is asked for.
+// pageSamples is how often each page is asked for, unless -rounds says otherwise.
 var pageSamples = 10
 
 // measurePages fills a store and asks the dashboard over it for everything that it has.
 func (o *order) measurePages(ctx context.Context, out *results, chosen []system) error {
+	if o.rounds > 0 {
+		pageSamples = o.rounds
+	}
 	out.row("system", "page", "figure", "answer", "ms")
 	for _, sys := range chosen {
 		if !isKiln(sys) {
