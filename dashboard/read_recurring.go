@@ -47,6 +47,17 @@ func (h *handler) viewRecurrings(list []driver.Recurring) recurringsView {
 
 // addLastStates adds what became of the last jobs of recurring ones.
 func (h *handler) addLastStates(ctx context.Context, list []driver.Recurring, views []recurringView) error {
+	if reader, ok := h.store.(driver.StateReader); ok {
+		ids := make([]int64, len(list))
+		for i := range list {
+			ids[i] = list[i].LastJobID
+		}
+		states, err := reader.States(ctx, ids)
+		for i := range list {
+			views[i].LastState = states[list[i].LastJobID]
+		}
+		return named(err, "read the states of jobs")
+	}
 	last, _, err := h.lastRuns(ctx, list)
 	for i := range list {
 		views[i].LastState = last[list[i].LastJobID].State

@@ -55,6 +55,12 @@ type OutputReader interface {
 	Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error)
 }
 
+// StateReader is implemented by stores that can read the states of many jobs at once.
+type StateReader interface {
+	// States returns the states of jobs, by id. Unknown ids are left out.
+	States(ctx context.Context, ids []int64) (map[int64]State, error)
+}
+
 // Tuning is what a store knows about how it is used best. A zero field leaves the engine its default.
 type Tuning struct {
 	// ClaimLanes is how many claims of one pool may be in flight at once.

@@ -60,6 +60,7 @@ func inspectFlowCases() []testCase {
 		{name: "DeletedStats/cascade", pins: "Each job that a deletion dooms counts once as deleted.", run: deletedCascade},
 		{name: "DeletedStats/doomed", pins: "A job that is born doomed does not count as deleted.", run: deletedDoomed},
 		{name: "Outputs", pins: "Outputs returns the outputs of succeeded jobs by id; all other ids are left out.", needs: needsOutputReader, run: inspectOutputs},
+		{name: "States", pins: "States returns the states of jobs by id; unknown ids are left out.", needs: needsStateReader, run: inspectStates},
 		{name: "Runs", pins: "Runs returns when each attempt began whose end has an entry, oldest first, and nothing for entries of operators.", needs: needsHistoryReader, run: inspectRuns},
 		{name: "LastErrors", pins: "LastErrors returns the newest error of each job by id; jobs without one and unknown ids are left out.", needs: needsHistoryReader, run: inspectLastErrors},
 	}

@@ -62,3 +62,39 @@ func inspectLastErrors(e *env) {
 	e.apply(driver.Outcome{Ref: other.Ref, State: driver.Failed, Reason: "permanent", Error: "another"})
 	eq(e, "errors", lastErrors(other.ID, first.ID, fine.ID, other.ID, other.ID+1000), map[int64]string{first.ID: "new", other.ID: "another"})
 }
+
+func needsStateReader(e *env) string {
+	if _, ok := e.s.(driver.StateReader); !ok {
+		return "the store is no StateReader"
+	}
+	return ""
+}
+
+func inspectStates(e *env) {
+	want := map[int64]driver.State{}
+	var ids []int64
+	keep := func(id int64) {
+		want[id] = e.record(id).State
+		ids = append(ids, id, id+1_000_000)
+	}
+	for _, state := range []driver.State{driver.Succeeded, driver.Failed, driver.Deleted, driver.Processing, driver.Scheduled} {
+		keep(e.bring(state))
+	}
+	waited := e.insertOne()
+	keep(waited)
+	keep(e.insertOne(after(driver.OnSucceeded, waited)))
+	for range 2 {
+		keep(e.insertOne(func(p *driver.InsertParams) { p.LimitKey, p.LimitMax = "one", 1 }))
+	}
+	seen := map[driver.State]bool{}
+	for _, state := range want {
+		seen[state] = true
+	}
+	eq(e, "states that the case has", len(seen), len(driver.States))
+	got, err := e.s.(driver.StateReader).States(e.ctx, append(ids, ids...))
+	e.must(err, "States(%v)", ids)
+	eq(e, "states", got, want)
+	none, err := e.s.(driver.StateReader).States(e.ctx, nil)
+	e.must(err, "States of no jobs")
+	eq(e, "states of no jobs", len(none), 0)
+}

@@ -44,6 +44,7 @@ type hooked struct {
 	sealBatch  func(context.Context, int64) error
 	batch      func(context.Context, int64) (driver.Batch, error)
 	outputs    func(context.Context, []int64) (map[int64][]byte, error)
+	states     func(ctx context.Context, ids []int64) (map[int64]driver.State, error)
 	runs       func(ctx context.Context, id int64) ([]driver.Run, error)
 	lastErrors func(ctx context.Context, ids []int64) (map[int64]string, error)
 
@@ -200,6 +201,10 @@ func (h *hooked) Batch(ctx context.Context, id int64) (driver.Batch, error) {
 
 func (h *hooked) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, error) {
 	return or(h.outputs != nil, h.outputs, h.Store.Outputs)(ctx, ids)
+}
+
+func (h *hooked) States(ctx context.Context, ids []int64) (map[int64]driver.State, error) {
+	return or(h.states != nil, h.states, h.Store.States)(ctx, ids)
 }
 
 func (h *hooked) Runs(ctx context.Context, id int64) ([]driver.Run, error) {

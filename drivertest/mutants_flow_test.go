@@ -3,6 +3,7 @@ package drivertest_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -116,6 +117,13 @@ var flowMutants = []mutant{
 				p.Deleted, p.Succeeded = 0, -1
 			}
 			return h.Store.Prune(ctx, p)
+		}
+	}},
+	{"states-of-live-jobs", "leaves out jobs that have ended", "Inspect/States", func(h *hooked) {
+		h.states = func(ctx context.Context, ids []int64) (map[int64]driver.State, error) {
+			all, err := h.Store.States(ctx, ids)
+			maps.DeleteFunc(all, func(_ int64, s driver.State) bool { return s.Archived() })
+			return all, err
 		}
 	}},
 	{"runs-from-the-last-claim", "says that every attempt began with the latest claim", "Inspect/Runs", func(h *hooked) {

@@ -42,6 +42,21 @@ func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, err
 	return outputs, nil
 }
 
+// States implements driver.StateReader.
+func (s *Store) States(ctx context.Context, ids []int64) (map[int64]driver.State, error) {
+	if _, err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	states := make(map[int64]driver.State, len(ids))
+	for _, id := range ids {
+		if r := s.rows[id]; r != nil {
+			states[id] = r.State
+		}
+	}
+	return states, nil
+}
+
 // Jobs implements driver.Inspector.
 func (s *Store) Jobs(ctx context.Context, q driver.JobQuery) (driver.Page, error) {
 	if err := storekit.CheckQuery(q); err != nil {

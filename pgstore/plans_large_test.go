@@ -57,6 +57,7 @@ var hot = []struct {
 	{"prune_history", "(" + numbers(3250001, 100) + ")", "history_pkey", 1500},
 	{"prune_console", "(" + numbers(1050001, 100) + ")", "console_pkey", 1300},
 	{"outputs", "(" + numbers(1050001, 100) + ", 1)", "outputs_pkey", 1400},
+	{"states", "(" + numbers(1500001, 40) + ")", "done_pkey", 2200},
 	{"job_runs", "(3250001)", "history_pkey", 10},
 	{"last_errors", "(" + numbers(3250001, 100) + ")", "history_pkey", 1500},
 	{"deadlines_passed", "(3005000000000, 100)", "deadlines_pkey", 10},

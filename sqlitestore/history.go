@@ -90,3 +90,19 @@ func (s *Store) LastErrors(ctx context.Context, ids []int64) (map[int64]string, 
 	})
 	return last, err
 }
+
+// States implements driver.StateReader.
+func (s *Store) States(ctx context.Context, ids []int64) (map[int64]driver.State, error) {
+	states := make(map[int64]driver.State, len(ids))
+	err := s.read(ctx, func(r *reader) error {
+		clear(states)
+		return r.each("states", []any{encodeIDs(ids)}, func(rows *sql.Rows) error {
+			var id int64
+			var state string
+			err := rows.Scan(&id, &state)
+			states[id] = driver.State(state)
+			return err
+		})
+	})
+	return states, err
+}

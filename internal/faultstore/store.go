@@ -18,7 +18,7 @@ var Methods = []string{
 	"Delete", "Requeue", "PauseQueue", "Recurring", "PutRecurring", "RemoveRecurring",
 	"Job", "Jobs", "Counts", "Series", "Servers", "Queues", "Recurrings", "Batch", "Batches",
 	"Subscribe", "InTx", "Tx.Insert", "Tx.OpenBatch", "Tx.SealBatch", "WriteConsole", "WriteConsoles", "Logs", "Limits", "FireMany", "Outputs",
-	"Problems", "Explain", "Runs", "LastErrors",
+	"Problems", "Explain", "Runs", "LastErrors", "States",
 }
 
 // Store is one server's view of a store. It has every optional interface; what the inner store lacks answers with an error
@@ -168,6 +168,15 @@ func (s *Store) Outputs(ctx context.Context, ids []int64) (map[int64][]byte, err
 		return nil, lacks("OutputReader")
 	}
 	return through(ctx, s, "Outputs", func() (map[int64][]byte, error) { return l.Outputs(ctx, ids) })
+}
+
+// States implements driver.StateReader.
+func (s *Store) States(ctx context.Context, ids []int64) (map[int64]driver.State, error) {
+	r, ok := s.inner.(driver.StateReader)
+	if !ok {
+		return nil, lacks("StateReader")
+	}
+	return through(ctx, s, "States", func() (map[int64]driver.State, error) { return r.States(ctx, ids) })
 }
 
 // Runs implements driver.HistoryReader.

@@ -74,7 +74,7 @@ func TestEveryMethodMeetsTheRule(t *testing.T) {
 		reflect.TypeFor[driver.Store](), reflect.TypeFor[driver.Notifier](), reflect.TypeFor[driver.Transactor](),
 		reflect.TypeFor[driver.Console](), reflect.TypeFor[driver.LimitReader](), reflect.TypeFor[driver.OutputReader](),
 		reflect.TypeFor[driver.ConsoleBatch](), reflect.TypeFor[driver.BlockFirer](),
-		reflect.TypeFor[driver.ProblemReader](), reflect.TypeFor[driver.Explainer](), reflect.TypeFor[driver.HistoryReader](),
+		reflect.TypeFor[driver.ProblemReader](), reflect.TypeFor[driver.Explainer](), reflect.TypeFor[driver.HistoryReader](), reflect.TypeFor[driver.StateReader](),
 	} {
 		for m := range typ.Methods() {
 			method := reflect.ValueOf(s).MethodByName(m.Name)
@@ -271,12 +271,13 @@ func TestMissingAbilities(t *testing.T) {
 	_, logsErr := s.Logs(t.Context(), 1, 0, 1)
 	_, limitsErr := s.Limits(t.Context(), "", 1)
 	_, outputsErr := s.Outputs(t.Context(), nil)
+	_, statesErr := s.States(t.Context(), nil)
 	_, consolesErr := s.WriteConsoles(t.Context(), nil)
 	_, fireErr := s.FireMany(t.Context(), nil)
 	for name, err := range map[string]error{
 		"Subscribe": s.Subscribe(t.Context(), func(driver.Event) {}), "InTx": s.InTx(t.Context(), nil),
 		"WriteConsole": s.WriteConsole(t.Context(), driver.Ref{}, nil, 0), "Logs": logsErr, "Limits": limitsErr,
-		"WriteConsoles": consolesErr, "FireMany": fireErr, "Outputs": outputsErr,
+		"WriteConsoles": consolesErr, "FireMany": fireErr, "Outputs": outputsErr, "States": statesErr,
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)

@@ -142,3 +142,22 @@ select e.id, h.error from unnest($1::bigint[]) e (id) cross join lateral (
 -- name: page_batch
 -- How many jobs a batch has, up to a number.
 select count(*) from (select 1 from {prefix}jobs where batch_id = $1::bigint and batch_id > 0 limit $2::bigint) j;
+
+-- name: states
+select j.id, s.state from unnest($1::bigint[]) e (id)
+cross join lateral (select id, queue, priority from {prefix}jobs j where j.id = e.id offset 0) j
+cross join lateral (
+    select 'enqueued' as state from {prefix}ready r where r.queue = j.queue and r.rank = -j.priority::integer and r.id = j.id
+    union all
+    select 'processing' from {prefix}lease s where s.id = j.id
+    union all
+    select 'scheduled' from {prefix}scheduled s where s.id = j.id
+    union all
+    select 'throttled' from {prefix}throttled s where s.id = j.id
+    union all
+    select 'awaiting' from {prefix}awaiting s where s.id = j.id
+    union all
+    select 'failed' from {prefix}failed s where s.id = j.id
+    union all
+    select case state when 1 then 'succeeded' else 'deleted' end from {prefix}done d where d.id = j.id
+) s;

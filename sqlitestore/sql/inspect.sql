@@ -124,3 +124,14 @@ select e.id, h.error from (select distinct value as id from json_each(?1)) e cro
 -- name: page_batch
 -- How many jobs a batch has, up to a number.
 select count(*) from (select 1 from {prefix}jobs where batch_id = ?1 and batch_id > 0 limit ?2);
+
+-- name: states
+select j.id, coalesce((select case d.state when 1 then 'succeeded' else 'deleted' end from {prefix}done d where d.id = j.id), case
+    when exists (select 1 from {prefix}ready r where r.queue = j.queue and r.kind = j.kind and r.rank = -j.priority and r.id = j.id) then 'enqueued'
+    when exists (select 1 from {prefix}lease s where s.id = j.id) then 'processing'
+    when exists (select 1 from {prefix}scheduled s where s.id = j.id) then 'scheduled'
+    when exists (select 1 from {prefix}throttled s where s.id = j.id) then 'throttled'
+    when exists (select 1 from {prefix}awaiting s where s.id = j.id) then 'awaiting'
+    when exists (select 1 from {prefix}failed s where s.id = j.id) then 'failed'
+    else '' end)
+from json_each(?1) e cross join {prefix}jobs j on j.id = e.value;
