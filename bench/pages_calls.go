@@ -2,59 +2,27 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
 )
 
-// readable is what the dashboard reads from.
+// readable is everything that the dashboard reads from, what only some stores offer included.
 type readable interface {
 	driver.Store
 	driver.Console
 	driver.LimitReader
-}
-
-// teller is what it reads more from, where a store can tell.
-type teller interface {
 	driver.ProblemReader
 	driver.Explainer
+	driver.HistoryReader
+	driver.StateReader
 }
 
-// countedStore counts the calls that read.
+// countedStore counts the calls that read. An interface that it lacked would be one that the dashboard does without.
 type countedStore struct {
 	readable
 	calls *atomic.Int64
-}
-
-// countedTeller is a countedStore that is a teller.
-type countedTeller struct {
-	countedStore
-	tells teller
-}
-
-// countedHistorian is a countedTeller that knows more of histories.
-type countedHistorian struct {
-	countedTeller
-	history driver.HistoryReader
-}
-
-// counted returns a store that counts into calls and has the optional interfaces that s has.
-func counted(s driver.Store, calls *atomic.Int64) (driver.Store, error) {
-	r, ok := s.(readable)
-	if !ok {
-		return nil, fmt.Errorf("%T has no console or no limits", s)
-	}
-	c := countedStore{r, calls}
-	t, ok := s.(teller)
-	if !ok {
-		return c, nil
-	}
-	if h, ok := s.(driver.HistoryReader); ok {
-		return countedHistorian{countedTeller{c, t}, h}, nil
-	}
-	return countedTeller{c, t}, nil
 }
 
 func (c countedStore) Job(ctx context.Context, id int64) (driver.Record, error) {
@@ -122,26 +90,27 @@ func (c countedStore) Limits(ctx context.Context, after string, limit int) ([]dr
 	return c.readable.Limits(ctx, after, limit)
 }
 
-// Problems implements driver.ProblemReader.
-func (c countedTeller) Problems(ctx context.Context, limit int) (driver.Problems, error) {
+func (c countedStore) Problems(ctx context.Context, limit int) (driver.Problems, error) {
 	c.calls.Add(1)
-	return c.tells.Problems(ctx, limit)
+	return c.readable.Problems(ctx, limit)
 }
 
-// Explain implements driver.Explainer.
-func (c countedTeller) Explain(ctx context.Context, id int64) (driver.Explanation, error) {
+func (c countedStore) Explain(ctx context.Context, id int64) (driver.Explanation, error) {
 	c.calls.Add(1)
-	return c.tells.Explain(ctx, id)
+	return c.readable.Explain(ctx, id)
 }
 
-// Runs implements driver.HistoryReader.
-func (c countedHistorian) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
+func (c countedStore) Runs(ctx context.Context, id int64) ([]driver.Run, error) {
 	c.calls.Add(1)
-	return c.history.Runs(ctx, id)
+	return c.readable.Runs(ctx, id)
 }
 
-// LastErrors implements driver.HistoryReader.
-func (c countedHistorian) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
+func (c countedStore) LastErrors(ctx context.Context, ids []int64) (map[int64]string, error) {
 	c.calls.Add(1)
-	return c.history.LastErrors(ctx, ids)
+	return c.readable.LastErrors(ctx, ids)
+}
+
+func (c countedStore) States(ctx context.Context, ids []int64) (map[int64]driver.State, error) {
+	c.calls.Add(1)
+	return c.readable.States(ctx, ids)
 }

@@ -13,7 +13,7 @@ import (
 // shop is what a dashboard is looked at over: so many jobs that were done, a tenth of that ready and a hundredth failed; a batch with a tenth
 // of that many members in all of these states; and some of everything else.
 type shop struct {
-	store driver.Store
+	store readable
 	// done is how many jobs have been done.
 	done int
 	// batch is the large one, ids are jobs by what they are.
@@ -235,7 +235,7 @@ func (s *shop) fillRunning(ctx context.Context) error {
 	for i := range lines {
 		lines[i] = fmt.Sprintf("line %d of the console: %s", i, text[:80])
 	}
-	return s.store.(driver.Console).WriteConsole(ctx, jobs[0].Ref, lines, 70)
+	return s.store.WriteConsole(ctx, jobs[0].Ref, lines, 70)
 }
 
 // fillRest adds servers, recurring jobs, paused queues and small batches.

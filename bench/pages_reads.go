@@ -41,14 +41,12 @@ func (s *shop) reads() []read {
 		jobs("succeeded", driver.JobQuery{State: driver.Succeeded}),
 		jobs("succeeded of nobody's tag", driver.JobQuery{State: driver.Succeeded, Tag: "nobody"}),
 	}
-	if l, ok := s.store.(driver.LimitReader); ok {
-		all = append(all, of("Limits", func(ctx context.Context) error { _, err := l.Limits(ctx, "", 50); return err }))
-	}
-	if t, ok := s.store.(teller); ok {
-		all = append(all, of("Problems", func(ctx context.Context) error { _, err := t.Problems(ctx, 0); return err }))
-		for _, name := range []string{"enqueued", "throttled", "awaiting"} {
-			all = append(all, of("Explain "+name, func(ctx context.Context) error { _, err := t.Explain(ctx, s.ids[name]); return err }))
-		}
+	all = append(all,
+		of("Limits", func(ctx context.Context) error { _, err := s.store.Limits(ctx, "", 50); return err }),
+		of("Problems", func(ctx context.Context) error { _, err := s.store.Problems(ctx, 0); return err }),
+	)
+	for _, name := range []string{"enqueued", "throttled", "awaiting"} {
+		all = append(all, of("Explain "+name, func(ctx context.Context) error { _, err := s.store.Explain(ctx, s.ids[name]); return err }))
 	}
 	return all
 }

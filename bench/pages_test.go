@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/kilnjobs/kiln/driver"
+	"github.com/kilnjobs/kiln/pgstore"
+	"github.com/kilnjobs/kiln/sqlitestore"
 )
 
 // TestPages measures the dashboard over a small shop, and looks whether the shop has what the large one is to have.
@@ -50,11 +54,25 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestCountedStore finds out when stores offer something new that the counting one would hide from the dashboard.
+func TestCountedStore(t *testing.T) {
+	// What the dashboard has no use for.
+	without := []string{"Check", "Close", "FireMany", "InTx", "Outputs", "Subscribe", "SQLTx", "Tuning", "Tx", "WriteConsoles"}
+	wrapper := reflect.TypeFor[countedStore]()
+	for _, store := range []reflect.Type{reflect.TypeFor[*sqlitestore.Store](), reflect.TypeFor[*pgstore.Store]()} {
+		for method := range store.Methods() {
+			if _, ok := wrapper.MethodByName(method.Name); !ok && !slices.Contains(without, method.Name) {
+				t.Errorf("%s has a method %s, which the counting store hides", store, method.Name)
+			}
+		}
+	}
+}
+
 // TestShop pins what the pages are measured over.
 func TestShop(t *testing.T) {
 	reach(t, onSQLite)
 	err := inPlace(t.Context(), kilnSQLite, func(r *round) error {
-		s := &shop{store: r.store(), done: 5000}
+		s := &shop{store: r.store().(readable), done: 5000}
 		if err := s.fill(t.Context()); err != nil {
 			return err
 		}
