@@ -333,6 +333,7 @@
   };
   const press = (element) => { if (!element) return; element.tagName === "SUMMARY" ? element.parentElement.toggleAttribute("open") : element.click(); };
   document.addEventListener("keydown", (event) => {
+    if (dialog?.open) return; // it has keys of its own
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) {
       if (event.key === "Escape") event.target.blur?.();
       return;
@@ -356,7 +357,7 @@
       Escape: () => all("details.menu[open], details.act[open]").forEach((d) => { d.open = false; }),
     }[event.key];
     if (!act) return;
-    event.preventDefault();
+    if (event.key !== "Escape") event.preventDefault();
     act();
   });
   document.addEventListener("click", (event) => {
