@@ -18,6 +18,9 @@ const (
 // staleFor is how old an answer may be that stands in for one that could not be read.
 const staleFor = 10 * time.Second
 
+// recentFor is how old an answer may be that is only there for convenience.
+const recentFor = time.Minute
+
 // readTimeout ends a read that nobody can be waiting for any more.
 const readTimeout = 10 * time.Second
 
@@ -85,6 +88,13 @@ func (s *shared[T]) warm() {
 		s.flight = &flight[T]{done: make(chan struct{})}
 		go s.fly(s.flight)
 	}
+}
+
+// recent returns an answer that was read lately, however old by the rules of get.
+func (s *shared[T]) recent() (value T, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.value, !s.at.IsZero() && time.Since(s.at) < recentFor
 }
 
 // get returns the answer. It waits no longer than ctx does, which does not end the read for others.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,17 +85,25 @@ func (h *handler) hasLimits() bool {
 	return ok
 }
 
-// queueNames are the names that a filter offers. A page goes on without them.
+// queueNames are the names that a filter offers: those that were read lately for other reasons, or else those that servers work on. To list
+// all queues means to count their jobs, which a list of names is not worth.
 func (h *handler) queueNames(ctx context.Context) []string {
-	queues, err := h.cache.queues.get(ctx)
+	var names []string
+	if queues, ok := h.cache.queues.recent(); ok {
+		for _, q := range queues {
+			names = append(names, q.Name)
+		}
+		return names
+	}
+	servers, err := h.store.Servers(ctx)
 	if err != nil {
-		return nil
+		return nil // a page goes on without them
 	}
-	names := make([]string, len(queues))
-	for i, q := range queues {
-		names[i] = q.Name
+	for _, s := range servers {
+		names = append(names, s.Queues...)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // report logs what a page could not show.
