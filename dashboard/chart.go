@@ -5,10 +5,9 @@ package dashboard
 type chart struct {
 	Width, Height, Zero int
 	Bars                []chartBar
-	// Succeeded, Failed, Retried and Deleted are sums, MostUp and MostDown the largest of one bar.
-	Succeeded, Failed, Retried, Deleted int64
-	MostUp, MostDown                    int64
-	StepMinutes                         int64
+	// Succeeded, Failed and Retried are sums, MostUp and MostDown the largest of one bar.
+	Succeeded, Failed, Retried int64
+	MostUp, MostDown           int64
 }
 
 type chartBar struct {
@@ -30,14 +29,13 @@ const (
 // chartOf draws a series. Its bars are whole numbers of units wide, and the page stretches it to its own width.
 func chartOf(s *seriesView) *chart {
 	c := &chart{
-		Width: chartSlot * len(s.Points), Height: chartUp + chartDown, Zero: chartUp, StepMinutes: s.Step / 60,
+		Width: chartSlot * len(s.Points), Height: chartUp + chartDown, Zero: chartUp,
 	}
 	for _, p := range s.Points {
 		c.MostUp, c.MostDown = max(c.MostUp, p.Succeeded), max(c.MostDown, p.Failed)
 		c.Succeeded += p.Succeeded
 		c.Failed += p.Failed
 		c.Retried += p.Retried
-		c.Deleted += p.Deleted
 	}
 	for i, p := range s.Points {
 		up, down := scaled(p.Succeeded, c.MostUp, chartUp-4), scaled(p.Failed, c.MostDown, chartDown-4)

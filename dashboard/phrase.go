@@ -73,18 +73,5 @@ func (l *locale) enumerate(items []phrase) phrase {
 	return all
 }
 
-// String is the phrase without its links.
-func (p phrase) String() string {
-	var text strings.Builder
-	for _, s := range p {
-		if s.Time.IsZero() {
-			text.WriteString(s.Text)
-		} else {
-			text.WriteString(s.Time.UTC().Format("15:04:05"))
-		}
-	}
-	return text.String()
-}
-
 // plain writes a value for an address, without the grouping of a language.
 func plain(value any) string { return fmt.Sprint(value) }

@@ -49,11 +49,6 @@ func stripesOf(b *batchView) []stripe {
 	return stripes
 }
 
-// Ended is how many of the members that a batch still has have come to their end.
-func (b batchView) Ended() int64 {
-	return b.Counts[driver.Succeeded] + b.Counts[driver.Deleted] + b.Counts[driver.Failed]
-}
-
 // Done is the part of a batch that has succeeded or was deleted, in percent, of all that ever joined.
 func (b batchView) Done() int64 {
 	if b.Total == 0 {

@@ -12,7 +12,6 @@ type timeline struct {
 	// From and To are its ends; Now says that To is the present.
 	From, To time.Time
 	Now      bool
-	Attempts []attempt
 }
 
 // segment is one stretch of the bar.
@@ -27,22 +26,6 @@ type segment struct {
 	Broken   bool
 	X, Width int
 }
-
-// attempt is one run of the job, for the table below the bar.
-type attempt struct {
-	Number int
-	// Waited is how long it waited before, zero when that is not known; Ran how long it ran.
-	Waited, Ran time.Duration
-	Known, Open bool
-	Entry       *entryView
-	Outcome     driver.State
-}
-
-// WaitedMS and RanMS are for templates.
-func (a attempt) WaitedMS() int64 { return a.Waited.Milliseconds() }
-
-// RanMS is how long the attempt ran, in milliseconds.
-func (a attempt) RanMS() int64 { return a.Ran.Milliseconds() }
 
 // TookMS is how long the segment lasted, in milliseconds.
 func (s segment) TookMS() int64 { return s.To.Sub(s.From).Milliseconds() }
@@ -85,15 +68,12 @@ func (t *timeline) attempt(e *entryView, j *jobView, at time.Time, waitKind stri
 	if started.IsZero() && e.Attempt == j.Attempt && !j.AttemptedAt.Before(at) && !j.AttemptedAt.After(e.At) {
 		started = j.AttemptedAt
 	}
-	a := attempt{Number: e.Attempt, Entry: e, Outcome: e.State}
 	if started.IsZero() || started.Before(at) {
 		t.add(segment{Kind: "mixed", From: at, To: e.At, Attempt: e.Attempt, Outcome: e.State})
 	} else {
 		t.add(segment{Kind: waitKind, From: at, To: started, Attempt: e.Attempt})
 		t.add(segment{Kind: "run", From: started, To: e.At, Attempt: e.Attempt, Outcome: e.State})
-		a.Waited, a.Ran, a.Known = started.Sub(at), e.At.Sub(started), true
 	}
-	t.Attempts = append(t.Attempts, a)
 }
 
 // rest adds what has happened since the last entry of the history.
@@ -114,9 +94,6 @@ func (t *timeline) rest(j *jobView, at time.Time, waitKind string, now time.Time
 		}
 		t.add(segment{Kind: waitKind, From: at, To: started, Attempt: j.Attempt})
 		t.add(segment{Kind: "run", From: started, To: end, Attempt: j.Attempt, Outcome: outcome})
-		t.Attempts = append(t.Attempts, attempt{
-			Number: j.Attempt, Waited: started.Sub(at), Ran: end.Sub(started), Known: true, Open: outcome == "", Outcome: outcome,
-		})
 	case end.After(at):
 		t.add(segment{Kind: waitKind, From: at, To: end})
 	}
