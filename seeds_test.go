@@ -276,7 +276,6 @@ func TestSampleTxWriter(t *testing.T) {
 
 var waiting = []struct{ from, sample, ability string }{
 	{"README, Observability", `client := kiln.NewClient(store, kilnotel.EnqueueMiddleware())`, "kilnotel"},
-	{"README, Dashboard", `mux.Handle("/kiln/", dashboard.New(client, dashboard.Options{`, "dashboard"},
 	{"v0.5.0", `store, err := mssqlstore.New(ctx, db)`, "mssqlstore"},
 	{"v0.4.0", `unregister, err := kilnotel.Observe(server, store)`, "kilnotel"},
 	{"v0.4.0", `store, err := mysqlstore.New(ctx, db, mysqlstore.Bus(redisbus.New(rdb)))`, "mysqlstore"},
