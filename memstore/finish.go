@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kilnjobs/kiln/driver"
 	"github.com/kilnjobs/kiln/storekit"
@@ -65,7 +66,7 @@ func (c *change) settle(r *row, to storekit.Settled) {
 		}
 		if to.HasEntry {
 			r.History = storekit.AppendHistory(r.History, to.Entry)
-			r.runs = append(r.runs, driver.Run{Attempt: to.Entry.Attempt, StartedAt: to.StartedAt, EndedAt: to.Entry.At})
+			r.runs = append(slices.Clip(r.runs), driver.Run{Attempt: to.Entry.Attempt, StartedAt: to.StartedAt, EndedAt: to.Entry.At})
 			r.runs = r.runs[max(len(r.runs)-storekit.MaxHistory, 0):]
 		}
 	})
