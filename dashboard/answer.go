@@ -98,3 +98,10 @@ func send(w http.ResponseWriter, r *request, status int, contentType string, bod
 		_, _ = w.Write(body)
 	}
 }
+
+// without logs what an answer leaves out because it could not be had. That nobody waits for it any more is no news.
+func without(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		slog.Warn("kiln dashboard: answered without "+what, "error", err)
+	}
+}

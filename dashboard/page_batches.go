@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/kilnjobs/kiln/driver"
 )
@@ -30,8 +31,8 @@ func (h *handler) batchesPage(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	watch := ""
-	if cursor == "" && parent == 0 {
-		watch = "batches"
+	if cursor == "" {
+		watch = strings.TrimPrefix(here(r), "/")
 	}
 	return h.section(w, r, "batches", watch, batchesBody{batches, treeOfBatches(batches.Batches), parent, cursor})
 }

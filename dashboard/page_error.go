@@ -22,7 +22,7 @@ func (h *handler) errorPage(w http.ResponseWriter, r *request, status int, err e
 	}
 	f := frame{Heading: language.message(key + ".title"), Counts: &countsView{}, Body: body}
 	if err := h.show(w, r, status, "error", f); err != nil {
-		report(r, err)
+		without(r.Context(), "a page with an error", err)
 		http.Error(w, body.Text, status)
 	}
 }

@@ -41,7 +41,7 @@ func (h *handler) overviewPage(w http.ResponseWriter, r *request) error {
 		func() error {
 			problems, err := h.readProblems(ctx)
 			if err != nil {
-				report(r, err) // the page says so, and shows the rest
+				without(ctx, "the problems", err) // the page says so, and shows the rest
 				return nil
 			}
 			body.Problems = &problems
@@ -54,7 +54,7 @@ func (h *handler) overviewPage(w http.ResponseWriter, r *request) error {
 		},
 		func() error {
 			recurring, err := h.listRecurring(ctx)
-			body.Next = h.viewRecurrings(soonest(recurring)).Recurring
+			body.Next = h.viewRecurrings(soonest(recurring), nil).Recurring
 			return err
 		},
 	)

@@ -1,9 +1,9 @@
 package dashboard
 
 import (
-	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/kilnjobs/kiln/driver"
 )
@@ -28,69 +28,36 @@ type recurringBody struct {
 // recurringShown is how many recurring jobs a page has.
 const recurringShown = 40
 
-// recurringPage shows what is in trouble first. What became of the last runs is read for the rows of the page alone; which of them
-// failed the list of problems knows.
+// recurringPage shows what is in trouble first.
 func (h *handler) recurringPage(w http.ResponseWriter, r *request) error {
-	ctx := r.Context()
 	from, err := r.positive("from")
 	if err != nil {
 		return err
 	}
-	var list []driver.Recurring
-	var failed map[string]bool
-	err = together(
-		func() (err error) {
-			list, err = h.listRecurring(ctx)
-			return err
-		},
-		func() error {
-			failed = h.failedRecurring(ctx)
-			return nil
-		},
-	)
+	list, err := h.listRecurring(r.Context())
 	if err != nil {
 		return err
 	}
-	late := h.pages.now().Add(-driver.SilentAfter)
-	isLate := func(d *driver.Recurring) bool { return !d.Paused && !d.NextRunAt.IsZero() && d.NextRunAt.Before(late) }
+	last, err := h.lastStates(r.Context(), list)
+	if err != nil {
+		return err
+	}
+	now := h.pages.now()
 	slices.SortStableFunc(list, func(a, b driver.Recurring) int {
-		return order(isLate(&b) || failed[b.ID]) - order(isLate(&a) || failed[a.ID])
+		return compareBool(late(&b, now) || last[b.LastJobID] == driver.Failed, late(&a, now) || last[a.LastJobID] == driver.Failed)
 	})
-	body := recurringBody{From: from}
-	list = list[min(int(from), len(list)):]
+	body, watch := recurringBody{From: from}, ""
+	if len(list) <= recurringShown {
+		watch = "recurring" // of a part of the list its events cannot say what is new
+	}
+	list = list[min(from, int64(len(list))):]
 	if len(list) > recurringShown {
 		list, body.Next = list[:recurringShown], from+recurringShown
 	}
-	views := h.viewRecurrings(list).Recurring
-	if err := h.addLastStates(ctx, list, views); err != nil {
-		return err
+	for i, view := range h.viewRecurrings(list, last).Recurring {
+		body.Recurring = append(body.Recurring, recurringRow{recurringView: view, Late: late(&list[i], now)})
 	}
-	for i := range views {
-		body.Recurring = append(body.Recurring, recurringRow{recurringView: views[i], Late: isLate(&list[i])})
-	}
-	return h.section(w, r, "recurring", "recurring", body)
-}
-
-// failedRecurring are the recurring jobs whose last run failed, as far as the list of problems knows.
-func (h *handler) failedRecurring(ctx context.Context) map[string]bool {
-	failed := map[string]bool{}
-	problems, err := h.readProblems(ctx)
-	if err != nil {
-		return failed
-	}
-	for _, p := range problems.Problems {
-		if p.Kind == problemRecurringFailed {
-			failed[p.Name] = true
-		}
-	}
-	return failed
-}
-
-func order(first bool) int {
-	if first {
-		return 1
-	}
-	return 0
+	return h.section(w, r, "recurring", watch, body)
 }
 
 func (h *handler) queuesPage(w http.ResponseWriter, r *request) error {
@@ -126,7 +93,7 @@ func (h *handler) limitsPage(w http.ResponseWriter, r *request) error {
 	}
 	watch := ""
 	if after == "" {
-		watch = "limits"
+		watch = strings.TrimPrefix(here(r), "/")
 	}
 	return h.section(w, r, "limits", watch, limitsBody{limits, after})
 }

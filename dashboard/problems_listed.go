@@ -82,7 +82,7 @@ func recurringTroubles(recurring []driver.Recurring, last map[int64]driver.Recor
 	for i := range recurring {
 		r := &recurring[i]
 		p := driver.RecurringProblem{ID: r.ID, NextRunAt: r.NextRunAt, LastJobID: r.LastJobID}
-		p.Late = !r.Paused && !r.NextRunAt.IsZero() && now.Sub(r.NextRunAt) > driver.SilentAfter
+		p.Late = late(r, now)
 		if job := last[r.LastJobID]; job.State == driver.Failed {
 			p.FailedAt = job.FinalizedAt
 		}

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/kilnjobs/kiln/driver"
 )
@@ -15,7 +14,7 @@ func (h *handler) addStarts(ctx context.Context, id int64, history []entryView) 
 	}
 	runs, err := reader.Runs(ctx, id)
 	if err != nil {
-		h.without(ctx, "when the attempts of a job began", err)
+		without(ctx, "when the attempts of a job began", err)
 		return
 	}
 	for _, run := range runs {
@@ -44,17 +43,10 @@ func (h *handler) addErrors(ctx context.Context, jobs []jobView) {
 	}
 	errs, err := reader.LastErrors(ctx, ids)
 	if err != nil {
-		h.without(ctx, "the errors of a list of jobs", err)
+		without(ctx, "the errors of a list of jobs", err)
 		return
 	}
 	for i := range jobs {
 		jobs[i].Error = h.redactText(jobs[i].Kind, PartError, errs[jobs[i].ID])
-	}
-}
-
-// without logs what is left out because it could not be read.
-func (h *handler) without(ctx context.Context, what string, err error) {
-	if ctx.Err() == nil {
-		slog.Warn("kiln dashboard: the store does not tell "+what, "error", err)
 	}
 }

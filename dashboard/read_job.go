@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/kilnjobs/kiln/driver"
 )
@@ -41,8 +40,8 @@ func (h *handler) readWhy(ctx context.Context, r *driver.Record) *whyView {
 	}
 	x, err := explainer.Explain(ctx, r.ID)
 	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, driver.ErrNotFound) {
-			slog.Warn("kiln dashboard: the store cannot explain a job", "job", r.ID, "error", err)
+		if !errors.Is(err, driver.ErrNotFound) {
+			without(ctx, fmt.Sprintf("why job %d is where it is", r.ID), err)
 		}
 		return nil
 	}

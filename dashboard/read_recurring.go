@@ -24,8 +24,8 @@ func (h *handler) readRecurring(ctx context.Context) (recurringsView, error) {
 	if err != nil {
 		return recurringsView{}, err
 	}
-	v := h.viewRecurrings(list)
-	return v, h.addLastStates(ctx, list, v.Recurring)
+	last, err := h.lastStates(ctx, list)
+	return h.viewRecurrings(list, last), err
 }
 
 func (h *handler) listRecurring(ctx context.Context) ([]driver.Recurring, error) {
@@ -36,33 +36,37 @@ func (h *handler) listRecurring(ctx context.Context) ([]driver.Recurring, error)
 	return list, nil
 }
 
-// viewRecurrings says of recurring jobs what they themselves tell.
-func (h *handler) viewRecurrings(list []driver.Recurring) recurringsView {
+// viewRecurrings shows recurring jobs, with the states of the last jobs that are known.
+func (h *handler) viewRecurrings(list []driver.Recurring, last map[int64]driver.State) recurringsView {
 	v := recurringsView{Recurring: make([]recurringView, len(list))}
 	for i := range list {
 		v.Recurring[i] = h.viewRecurring(&list[i])
+		v.Recurring[i].LastState = last[list[i].LastJobID]
 	}
 	return v
 }
 
-// addLastStates adds what became of the last jobs of recurring ones.
-func (h *handler) addLastStates(ctx context.Context, list []driver.Recurring, views []recurringView) error {
+// late says that a recurring job should have run.
+func late(r *driver.Recurring, now time.Time) bool {
+	return !r.Paused && !r.NextRunAt.IsZero() && now.Sub(r.NextRunAt) > driver.SilentAfter
+}
+
+// lastStates are the states of the last jobs of recurring ones, by id. Those of jobs that are gone are left out.
+func (h *handler) lastStates(ctx context.Context, list []driver.Recurring) (map[int64]driver.State, error) {
 	if reader, ok := h.store.(driver.StateReader); ok {
 		ids := make([]int64, len(list))
 		for i := range list {
 			ids[i] = list[i].LastJobID
 		}
 		states, err := reader.States(ctx, ids)
-		for i := range list {
-			views[i].LastState = states[list[i].LastJobID]
-		}
-		return named(err, "read the states of jobs")
+		return states, named(err, "read the states of jobs")
 	}
-	last, _, err := h.lastRuns(ctx, list)
-	for i := range list {
-		views[i].LastState = last[list[i].LastJobID].State
+	jobs, _, err := h.lastRuns(ctx, list)
+	states := make(map[int64]driver.State, len(jobs))
+	for id := range jobs {
+		states[id] = jobs[id].State
 	}
-	return err
+	return states, err
 }
 
 // lastRuns reads the last jobs of recurring ones. Jobs that are gone are left out, and so is what would take too long: then all is

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -104,13 +103,6 @@ func (h *handler) queueNames(ctx context.Context) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// report logs what a page could not show.
-func report(r *request, err error) {
-	if r.Context().Err() == nil {
-		slog.Warn("kiln dashboard: a part of a page is missing", "path", r.path, "error", err)
-	}
 }
 
 // navigationCounts reads the numbers beside the navigation's entries. A page goes on without them.

@@ -16,7 +16,7 @@ import (
 )
 
 // Store is a driver.Store in memory. It is also a driver.Notifier, Transactor, Console, ConsoleBatch, BlockFirer, LimitReader,
-// OutputReader, ProblemReader, Explainer and Tuner.
+// OutputReader, ProblemReader, Explainer, HistoryReader, StateReader and Tuner.
 type Store struct {
 	mu     sync.Mutex
 	clock  func() time.Time

@@ -57,6 +57,8 @@ var (
 	_ driver.OutputReader  = (*Store)(nil)
 	_ driver.ProblemReader = (*Store)(nil)
 	_ driver.Explainer     = (*Store)(nil)
+	_ driver.HistoryReader = (*Store)(nil)
+	_ driver.StateReader   = (*Store)(nil)
 	_ driver.Tuner         = (*Store)(nil)
 	_ driver.TxWriter      = (*TxWriter)(nil)
 )
