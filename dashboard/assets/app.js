@@ -136,16 +136,16 @@
     const now = new Map(view.jobs.map((job) => [String(job.id), job]));
     const fresh = view.jobs.filter((job) => !rowsAtFirst.has(String(job.id))).length;
     for (const row of all("tr[data-row]")) {
-      const gone = !now.has(row.dataset.row) && fresh < view.jobs.length && view.jobs.length < 50;
-      row.classList.toggle("moved", gone);
+      // Of a list that goes on, a row that is missing may only have been pushed behind the first page.
+      row.classList.toggle("moved", !now.has(row.dataset.row) && !view.next);
     }
-    announce(fresh, view.jobs.length);
+    announce(fresh, Boolean(view.next) && fresh === view.jobs.length);
   };
-  const announce = (fresh, most) => {
+  const announce = (fresh, orMore) => {
     const more = document.getElementById("list-more");
     if (!more) return;
     more.hidden = fresh === 0;
-    set(one("a", more), fresh >= most && most >= 50 ? fill("new.more", { n: number(fresh) }) : plural("new", fresh));
+    set(one("a", more), orMore ? fill("new.more", { n: number(fresh) }) : plural("new", fresh));
     if (one("a", more).getAttribute("href") === "") one("a", more).href = location.href;
   };
 

@@ -1,4 +1,4 @@
--- Why a job is where it is: its row, and beside that what it waits for in its state: less than a millisecond (BenchmarkReaders).
+-- Why a job is where it is: its row, and beside that what it waits for in its state: one to two milliseconds on a store of a million jobs (bench -pages).
 
 -- name: explain_job
 select j.queue, j.kind, -j.priority, j.after_batch, j.limit_key, coalesce(s.run_at, 0), coalesce(t.flags, 0), coalesce(l.server, ''),
