@@ -1,4 +1,4 @@
--- Why a job is where it is: its row, and beside that what it waits for in its state: five to eight milliseconds on a store of a million jobs, most of it round trips (bench -pages).
+-- Why a job is where it is: its row, and beside that what it waits for in its state: five to eight milliseconds on a store of a million jobs (bench -pages).
 
 -- name: explain_job
 select j.queue, j.kind, -j.priority::integer, coalesce(j.after_batch, 0), coalesce(j.limit_key, ''),
